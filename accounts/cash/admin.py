@@ -177,7 +177,7 @@ class BankLineAdmin(ByIdentifierAdmin):
     ]  # fmt: skip
     list_filter = [StateFilter]
     references = ("reference",)
-    search_help_text = "The bank's reference"
+    search_help_text = "Bank reference"
     ordering = ["-statement", "reference"]
     readonly_fields = (
         "reference", "statement", "date", "cents", "text", "booked_to", "assigned_to",

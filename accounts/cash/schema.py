@@ -126,8 +126,10 @@ class CashEntry(graphene.ObjectType):
         required=True, description="The account's cash after the entry, euro cents."
     )
     reference = graphene.String(
-        description="For a DEPOSIT, the bank's reference of the transfer; for a "
-        "WITHDRAWAL, your reference; otherwise null."
+        description=(
+            "For a DEPOSIT, bank reference of the transfer; for a WITHDRAWAL, your "
+            "reference; otherwise null."
+        )
     )
     at = Time(required=True, resolver=column("transaction__at"), description="When.")
 

@@ -214,7 +214,7 @@ def requests(text: str, key: UUID | None) -> Iterator[Hit]:
     try:
         askers = askers_of(text, [*partners])
     except RedisError:
-        yield Hit("Not searched: Valkey does not answer", text, "")
+        yield Hit("Not searched: Valkey does not respond", text, "")
         return
     for partner in [partners[pk] for pk in askers][:MOST]:
         place = reverse("admin:partner_requests", args=[partner.pk])
@@ -226,18 +226,18 @@ KINDS = [
     Kind("Issuers", "name, slug, symbol, ISIN, LEI, id", Issuer, issuers),
     Kind("Tokens", "symbol, ISIN, id", Token, tokens),
     Kind("Accounts", "id", Account, accounts),
-    Kind("Applicants", "the partner's reference, email, LEI", Account, applicants),
+    Kind("Applicants", "partner's reference, email, LEI", Account, applicants),
     Kind("Orders", "clientOrderID, id", Order, orders),
     Kind("Withdrawals", "payment reference, id", Withdrawal, withdrawals),
     Kind("Cash accounts", "deposit reference", CashAccount, cash_accounts),
-    Kind("Bank lines", "the bank's reference", BankLine, bank_lines),
+    Kind("Bank lines", "bank reference", BankLine, bank_lines),
     Kind("Restrictions", "id", Restriction, restrictions),
     Kind("Legacy lines", "reference, id", LegacyShareholder, legacy_lines),
     Kind("Partners", "login, name, id", Partner, partners),
-    Kind("API keys", "last four letters, id", ApiKey, keys),
+    Kind("API keys", "last four characters, id", ApiKey, keys),
     Kind("FIX sessions", "CompID", FixSession, sessions),
     Kind("Mutations", "Idempotency-Key", IdempotencyRecord, mutations),
-    Kind("Requests", "requestId, of the partner's last 1,000", Partner, requests),
+    Kind("Requests", "requestId (the partner's last 1,000)", Partner, requests),
 ]
 """What is searched, in the page's order; a part of the back office adds its own."""
 

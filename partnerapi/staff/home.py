@@ -129,7 +129,7 @@ def pending_accounts(at: datetime) -> Found:
             days,
             {"created_at__gte": week.isoformat(), "created_at__lt": day.isoformat()},
         ),
-        ("of the last day", new, {"created_at__gte": day.isoformat()}),
+        ("less than a day old", new, {"created_at__gte": day.isoformat()}),
     ]
     lines = [
         Line(text, counted(count), listed(Account, **pending, **lookups))
@@ -251,23 +251,23 @@ def unknown_money(at: datetime) -> Found:
 
 
 TILES = [
-    Tile("Requests for a second person", ApprovalRequest, waiting_requests),
-    Tile("Access changed within 24 hours", StaffChange, changes_of_staff),
-    Tile("Withdrawals to decide", Withdrawal, requested_withdrawals),
-    Tile("Withdrawals that the bank is to pay", Withdrawal, approved_withdrawals),
-    Tile("Money that is no one's", BankLine, unknown_money),
-    Tile("Attestations to decide", InvestorAttestation, waiting_attestations),
+    Tile("Requests awaiting approval", ApprovalRequest, waiting_requests),
+    Tile("Access changes, last 24 hours", StaffChange, changes_of_staff),
+    Tile("Withdrawals awaiting approval", Withdrawal, requested_withdrawals),
+    Tile("Approved, awaiting bank payment", Withdrawal, approved_withdrawals),
+    Tile("Unallocated receipts", BankLine, unknown_money),
+    Tile("Attestations awaiting review", InvestorAttestation, waiting_attestations),
     Tile("Pending deliveries", LegacyShareholder, pending_deliveries),
     Tile("Pending accounts", Account, pending_accounts),
-    Tile("Deliveries that stopped", LegacyShareholder, stopped_deliveries),
-    Tile("Exports that failed today", Export, failed_exports),
-    Tile("Jobs that failed today", JobRun, failed_jobs),
-    Tile("Keys that expire within 14 days", ApiKey, expiring_keys),
-    Tile("Markets that are halted", Market, halted_markets),
-    Tile("CompIDs enabled, not connected", FixSession, silent_sessions),
+    Tile("Stopped deliveries", LegacyShareholder, stopped_deliveries),
+    Tile("Exports failed today", Export, failed_exports),
+    Tile("Jobs failed today", JobRun, failed_jobs),
+    Tile("Keys expiring within 14 days", ApiKey, expiring_keys),
+    Tile("Halted markets", Market, halted_markets),
+    Tile("CompIDs enabled but not connected", FixSession, silent_sessions),
     Tile("Tokens without a price", Token, unpriced_tokens),
     Tile("Nightly checks", JobRun, nightly_checks),
-    Tile("Failed sign-ins of a day", FailedSignIn, failed_sign_ins),
+    Tile("Failed sign-ins, last 24 hours", FailedSignIn, failed_sign_ins),
 ]
 """What the first page asks, in its order; a part of the back office adds its own."""
 
@@ -280,7 +280,7 @@ def look(request: HttpRequest, at: datetime) -> Iterator[Shown]:
         try:
             found = tile.find(at)
         except DatabaseError:
-            logger.exception("The tile %r of the first page failed", tile.title)
+            logger.exception("The tile %r of the home page failed", tile.title)
             yield Shown(tile.title, None)
             continue
         if found.count or found.lines:

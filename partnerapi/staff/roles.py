@@ -233,7 +233,7 @@ def table() -> Iterator[tuple[str, list[Row]]]:
         yield str(model._meta.verbose_name_plural), [*of_model(registered[model])]
     yield "pages", [row(name, *names) for name, names in PAGES.items()]
     yield "imports", [row(each.title, *each.permissions) for each in IMPORTS.values()]
-    for action, verb in (("file", "ask for"), ("decide", "decide")):
+    for action, verb in (("file", "request"), ("decide", "decide")):
         rows = [row(kind.label, *kinds(action, kind)) for kind in ApprovalKind]
         yield f"requests: {verb}", rows
 
@@ -257,7 +257,7 @@ def of_model(page: Any) -> Iterator[Row]:
 def show_roles(request: HttpRequest) -> HttpResponse:
     """All staff see it."""
     context = admin.site.each_context(request) | {
-        "title": "Who may do what",
+        "title": "Roles and permissions",
         "roles": [*PEOPLE],
         "parts": [*table()],
     }

@@ -49,15 +49,15 @@ document.addEventListener("click", (event) => {
 // Copies a text of the page; where the browser refuses, it is chosen instead.
 for (const button of document.querySelectorAll("button[data-copy]")) {
   const text = document.getElementById(button.dataset.copy);
-  const told = button.parentElement.querySelector("[role=status]");
+  const status = button.parentElement.querySelector("[role=status]");
   button.hidden = false;
   button.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(text.textContent);
-      told.textContent = "Copied.";
+      status.textContent = "Copied.";
     } catch {
       getSelection().selectAllChildren(text);
-      told.textContent = "It is chosen: press Ctrl-C or ⌘-C.";
+      status.textContent = "Selected: press Ctrl-C or ⌘-C.";
     }
   });
 }

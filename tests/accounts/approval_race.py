@@ -52,10 +52,10 @@ class Race:
             self.token.pk, ApprovalKind.MINT, 100, None, account, WHY
         )
         content = entry_content(self.entry, 0)
-        self.asked, self.overtaken = (
+        self.asked, self.superseded = (
             file(ApprovalKind.MINT, content, self.ana) for _ in range(2)
         )
-        decide(self.overtaken, self.ben, is_approved=True)
+        decide(self.superseded, self.ben, is_approved=True)
         self.requests = ApprovalRequest.objects
         self.told: list[str] = []
 
@@ -135,7 +135,7 @@ class Race:
         ways = self.ways()
         way = ways[number % len(ways)]
         person = (self.ana, self.ben)[number // len(ways) % 2]
-        request = self.overtaken if number % 10 == 9 else self.asked
+        request = self.superseded if number % 10 == 9 else self.asked
         try:
             way(person, request.pk)
         except (

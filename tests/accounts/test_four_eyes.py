@@ -278,7 +278,7 @@ def test_of_many_who_approve_at_once_one_executes(patient_locks, transactional_d
 
 
 @COMMITS
-def test_what_was_overtaken_never_executes(mint, ana, ben, token):
+def test_a_superseded_request_never_executes(mint, ana, ben, token):
     first, second = ask_for(mint, 0, ana), ask_for(mint, 0, ana)
     for request in (first, second):
         decide(request, ben, is_approved=True)

@@ -74,7 +74,7 @@ def test_no_key_is_refused_while_peppers_change(acme, settings):
     for token in (before, first, early, late):
         assert use(token).pepper_id == peppers.known()[1].id
     assert "keys new digests: 4 live keys, last used 2" in listed().splitlines()[0]
-    assert listed().splitlines()[1].endswith(": no live keys")
+    assert listed().splitlines()[1].endswith(": no active keys")
 
     settings.PARTNER_API_KEY_PEPPER = "new"
     for token in (before, first, early, late):

@@ -182,4 +182,4 @@ def test_an_address_pays_for_each_sign_in(sam, settings):
     for status in (200, 200, 429):
         answer = sign_in("wrong", address=address)
         assert answer.status_code == status
-    assert "Your password was not looked at." in answer.content.decode()
+    assert "We did not check your password." in answer.content.decode()

@@ -31,7 +31,7 @@ def shown(staff, token):
 def test_a_token_is_shown_with_its_register(world: World, staff):
     token = world.public_token
     page = shown(staff, token)
-    assert "none: counts 0" in page
+    assert "none: valued at 0" in page
     assert page.count('<div class="readonly">none</div>') == 2
     own = ledger.treasury(world.listed)
     [user] = people(1)

@@ -169,21 +169,21 @@ def own_pages(page, address, order):
     yield page.url
     page.goto(address + "accounts/account/?status__exact=ACTIVE")
     page.locator("#result_list tbody th a").first.click()
-    page.get_by_role("link", name="Account on one page").click()
+    page.get_by_role("link", name="View account").click()
     yield page.url
     page.goto(address + "trading/market/")
     page.locator("#result_list tbody th a").first.click()
-    page.get_by_role("link", name="Market on one page").click()
+    page.get_by_role("link", name="View market").click()
     page.get_by_role("heading", name="Phases").wait_for()
     yield page.url
     page.goto(address + "trading/order/")
     page.locator("#result_list tbody th a").first.click()
-    page.get_by_role("link", name="Order on one page").click()
-    page.get_by_role("heading", name="What happened").wait_for()
+    page.get_by_role("link", name="View order").click()
+    page.get_by_role("heading", name="Activity").wait_for()
     yield page.url
     page.goto(address + "find/?q=observer")
     yield (partner := page.url)
-    for name in ("Requests", "A further key", "Revoke", "End the grant"):
+    for name in ("Requests", "New key", "Revoke", "End the grant"):
         page.goto(partner)
         page.locator("main").get_by_role("link", name=name).first.click()
         yield page.url
@@ -299,7 +299,7 @@ def test_the_log_has_a_table_that_was_printed(back_office, running_server):
     address = running_server["admin"]
     back_office.goto(address + "issuers/issuer/")
     back_office.locator("#result_list tbody th a").first.click()
-    back_office.get_by_role("link", name="Issuer on one page").click()
+    back_office.get_by_role("link", name="View issuer").click()
     back_office.get_by_role("link", name="Capitalization table").first.click()
     back_office.get_by_text("This address shows this table").wait_for()
     with back_office.expect_response(back_office.url) as answered:
@@ -333,21 +333,21 @@ def test_staff_see_what_a_delivery_would_do_and_ask_for_it(readable, running_ser
     page.goto(running_server["admin"])
     page.get_by_role("link", name="Deliver", exact=True).click()
     page.locator("#content .columns a").first.click()
-    page.get_by_role("button", name="Preview: from the treasury").click()
+    page.get_by_role("button", name="Preview: deliver from treasury").click()
     page.get_by_role("heading", name="Confirm the delivery").wait_for()
     found = [*faults()]
-    page.get_by_role("link", name="Do not deliver").or_(
-        page.get_by_role("link", name="Choose others")
+    page.get_by_role("link", name="Cancel").or_(
+        page.get_by_role("link", name="Choose other lines")
     ).first.click()
-    page.get_by_role("button", name="Preview: made for it").focus()
+    page.get_by_role("button", name="Preview: issue new shares").focus()
     page.keyboard.press("Enter")
-    page.get_by_label("Reason, which the second person reads").fill("The list of March")
-    page.get_by_role("button", name="Ask a second person").click()
+    page.get_by_label("Reason (visible to the approver)").fill("The list of March")
+    page.get_by_role("button", name="Submit for approval").click()
     page.get_by_text("nothing is delivered before it is approved").wait_for()
     found += faults()
     page.get_by_role("link", name="Refused lines only").click()
     page.get_by_text("No line was refused so far").wait_for()
-    page.get_by_role("button", name="Let the lines left be, forever").click()
+    page.get_by_role("button", name="Cancel the remaining lines").click()
     page.get_by_text("as they were").wait_for()
     assert found == []
 
@@ -364,7 +364,7 @@ def test_staff_find_a_table_with_the_keyboard(back_office):
     back_office.get_by_role("link", name="Capitalization table").focus()
     back_office.keyboard.press("Enter")
     back_office.wait_for_url("**/captable/?at=*")
-    back_office.get_by_role("heading", name="The ten largest").wait_for()
+    back_office.get_by_role("heading", name="Ten largest holders").wait_for()
 
 
 def test_staff_suspend_an_account_and_activate_it_with_the_keyboard(
@@ -375,9 +375,9 @@ def test_staff_suspend_an_account_and_activate_it_with_the_keyboard(
     back_office.wait_for_url("**/account/?partner*")
     back_office.goto(back_office.url + "&status__exact=ACTIVE")
     back_office.locator("#result_list tbody th a").first.click()
-    back_office.get_by_role("link", name="Account on one page").click()
+    back_office.get_by_role("link", name="View account").click()
     for verb, status in (("Suspend", "Suspended"), ("Activate", "Active")):
-        back_office.get_by_label("Reason, which the partner reads").focus()
+        back_office.get_by_label("Reason (visible to the partner)").focus()
         back_office.keyboard.type(f"{verb} by keyboard")
         back_office.keyboard.press("Tab")
         back_office.get_by_role("button", name=verb).press("Enter")
@@ -395,7 +395,7 @@ def test_a_key_is_asked_for_and_what_a_revocation_ends_is_told_first(
     back_office.get_by_role("link", name="Go back").click()
     back_office.get_by_role("link", name="Rotate").first.click()
     back_office.get_by_label("Reason").fill("A year is over")
-    back_office.get_by_role("button", name="Ask for it").click()
+    back_office.get_by_role("button", name="Submit for approval").click()
     back_office.get_by_text("Nothing is issued yet").wait_for()
 
 
@@ -439,7 +439,7 @@ def test_a_file_is_looked_through(readable, running_server):
     page, faults = readable
     page.goto(running_server["admin"])
     page.get_by_role("link", name="Import", exact=True).click()
-    page.get_by_label("What the file holds").select_option("figures")
+    page.get_by_label("Type of file").select_option("figures")
     content = b"issuer,year,period_type,revenue_cents\nlumarelle-optics,24,YEAR,1\n"
     file = {"name": "figures.csv", "mimeType": "text/csv", "buffer": content}
     page.get_by_label("File:").set_input_files(file)
@@ -447,7 +447,7 @@ def test_a_file_is_looked_through(readable, running_server):
     page.get_by_text("write four digits").wait_for()
     assert [*faults()] == []
     page.get_by_role("link", name="Upload another file").click()
-    page.get_by_label("What the file holds").select_option("bank")
+    page.get_by_label("Type of file").select_option("bank")
     page.get_by_label("The bank's closing balance").fill("0.5")
     content = f"reference,text,amount,date\n{uuid4()},Who knows,1,2027-01-31\n".encode()
     file = {"name": "bank.csv", "mimeType": "text/csv", "buffer": content}

@@ -21,7 +21,7 @@ def test_an_unknown_address_is_told_in_the_house_style(client):
 
     assert response.status_code == 404
     page = response.content.decode()
-    assert "<h1>Nothing is here</h1>" in page
+    assert "<h1>Page not found</h1>" in page
     assert '<link rel="stylesheet" href="/static/pages.css">' in page
     assert "nothing-here" not in page
 
@@ -33,7 +33,7 @@ def test_a_crash_tells_nothing_of_itself(settings):
 
     assert response.status_code == 500
     page = response.content.decode()
-    assert "<h1>Something broke on our side</h1>" in page
+    assert "<h1>Something went wrong on our side</h1>" in page
     assert "secret" not in page
     assert "ZeroDivisionError" not in page
 

@@ -82,13 +82,13 @@ def test_a_market_is_halted_by_one_and_reopened_by_two(asker, decider):
     asker.click("button", "Halt")
     asker.sees("The market is halted.")
     asker.begin()
-    asker.click("link", "Markets that are halted", exact=False)
+    asker.click("link", "Halted markets", exact=False)
     asker.press(asker.page.locator("#result_list tbody th a").first)
-    asker.click("link", "Market on one page")
+    asker.click("link", "View market")
     asker.click("link", "Ask", exact=False)
     asker.write("Reason", "The news are out")
-    asker.click("button", "Ask for it")
-    asker.sees("A second person decides this now.")
+    asker.click("button", "Submit for approval")
+    asker.sees("Submitted. Waiting for a second approver.")
     approve_the_latest(decider)
 
 
@@ -96,7 +96,7 @@ def test_an_order_is_looked_up_and_leads_to_its_trade(asker, running_server):
     order = filled_order(running_server)
     asker.begin()
     asker.find(order)
-    asker.sees("What happened")
+    asker.sees("Activity")
     asker.press(asker.page.locator("a[href*='/trade/']").first)
     asker.sees("Settlement")
     assert asker.clicks == 2
@@ -121,8 +121,8 @@ def test_a_rule_is_asked_for_and_approved(asker, decider):
     asker.page.locator("#id_rule").select_option("MAX_HOLDERS")
     asker.page.locator("#id_says").fill("90000")
     asker.write("Reason", "The articles of the company say so")
-    asker.click("button", "Ask for it")
-    asker.sees("A second person decides this now.")
+    asker.click("button", "Submit for approval")
+    asker.sees("Submitted. Waiting for a second approver.")
     approve_the_latest(decider)
 
 
@@ -152,7 +152,7 @@ def test_pending_lines_are_found_and_three_are_delivered(asker):
     lines = asker.page.locator("tr").filter(has=few).locator("input[name=line]")
     for number in range(3):
         asker.press(lines.nth(number))
-    asker.click("button", "Preview: made for it")
+    asker.click("button", "Preview: issue new shares")
     asker.click("button", "Deliver 3 lines")
     asker.page.get_by_role("heading", name="Lines from 1").wait_for()
     delivered = asker.page.locator("td", has_text=re.compile("^Delivered, entry"))
@@ -167,7 +167,7 @@ def test_a_table_is_read_at_a_date(asker):
     asker.page.locator("input[name=time]").fill("")
     asker.click("button", "Show")
     asker.page.wait_for_url("**/captable/?at=2020-01-0*")
-    asker.sees("This address shows this table forever")
+    asker.sees("The address of this page is a permalink")
     assert asker.clicks == 3
 
 
@@ -175,20 +175,20 @@ def test_an_account_is_suspended_by_one_and_closed_by_two(asker, decider):
     # Of all, those without cash and units can be closed: one that is new has none.
     asker.page.goto(asker.admin + "accounts/account/?status__exact=PENDING")
     asker.page.locator("#result_list tbody th a").first.click()
-    asker.click("link", "Account on one page")
+    asker.click("link", "View account")
     account = asker.page.locator(".places code").first.inner_text()
-    asker.write("Reason, which the partner reads", "The papers are there")
+    asker.write("Reason (visible to the partner)", "The papers are there")
     asker.click("button", "Activate")
     asker.page.locator(".places strong", has_text="Active").wait_for()
     asker.begin()
     asker.find(account)
-    asker.write("Reason, which the partner reads", "The client asks for it")
+    asker.write("Reason (visible to the partner)", "The client asks for it")
     asker.click("button", "Suspend")
     asker.page.locator(".places strong", has_text="Suspended").wait_for()
-    asker.click("link", "Ask for its closing")
+    asker.click("link", "Request closing")
     asker.write("Reason", "The client leaves")
-    asker.click("button", "Ask for it")
-    asker.sees("A second person decides this now.")
+    asker.click("button", "Submit for approval")
+    asker.sees("Submitted. Waiting for a second approver.")
     assert asker.clicks == 4
     approve_the_latest(decider)
     asker.begin()
@@ -197,16 +197,16 @@ def test_an_account_is_suspended_by_one_and_closed_by_two(asker, decider):
 
 
 def test_a_key_is_issued_rotated_and_revoked(asker, decider):
-    for name, said in (("A further key", "A"), ("Rotate", "B")):
+    for name, said in (("New key", "A"), ("Rotate", "B")):
         asker.begin()
         asker.find("observer")
         asker.press(
             asker.page.locator("main").get_by_role("link", name=name, exact=False).first
         )
-        if name == "A further key":
+        if name == "New key":
             asker.press(asker.page.locator("input[name=scopes]").first)
         asker.write("Reason", said)
-        asker.click("button", "Ask for it")
+        asker.click("button", "Submit for approval")
         asker.sees("Nothing is issued yet")
         request = asker.page.url
         decider.begin()
@@ -216,13 +216,13 @@ def test_a_key_is_issued_rotated_and_revoked(asker, decider):
         decider.sees("colleague@sandbox.example")
         asker.page.goto(request)
         asker.click("button", "Issue the key")
-        asker.click("link", "I have stored it")
+        asker.click("link", "I have stored the key")
         asker.page.get_by_role("heading", name="API keys").wait_for()
         assert asker.clicks <= MOST_CLICKS
     asker.begin()
     asker.find("observer")
     asker.click("link", "Revoke", exact=False)
-    asker.write("Reason, which the log keeps", "It is in the wrong hands")
+    asker.write("Reason (kept in the log)", "It is in the wrong hands")
     asker.click("button", "Revoke")
     asker.sees("revoked")
     assert asker.clicks == 3
@@ -263,7 +263,7 @@ def test_who_changed_something_is_told_from_its_page(asker, running_server):
     asker.press(asker.page.locator("input[name=_save]"))
     asker.begin()
     asker.find(slug)
-    asker.click("link", "Who changed it")
+    asker.click("link", "Change log")
     told = asker.page.locator("tr", has_text=line).filter(has_text="Update")
     assert running_server["staff"]["login"] in told.inner_text()
     assert asker.clicks == 2

@@ -76,7 +76,7 @@ def test_a_key_is_asked_for_approved_issued_and_revoked(people):
     asker.find("observer")
     asker.press("link", "Rotate", exact=False)
     asker.write(asker.page.get_by_label("Reason"), "For a week")
-    asker.press("button", "Ask for it")
+    asker.press("button", "Submit for approval")
     asker.page.get_by_text("Nothing is issued yet").wait_for()
 
     decider.page.goto(decider.admin)
@@ -89,11 +89,9 @@ def test_a_key_is_asked_for_approved_issued_and_revoked(people):
     asker.page.goto(asker.admin + "accounts/approvalrequest/?status=ALL")
     asker.choose(asker.page.locator("#result_list tbody th a").first)
     asker.press("button", "Issue the key")
-    asker.press("link", "I have stored it")
+    asker.press("link", "I have stored the key")
     asker.press("link", "Revoke", exact=False)
-    asker.write(
-        asker.page.get_by_label("Reason, which the log keeps"), "A week is over"
-    )
+    asker.write(asker.page.get_by_label("Reason (kept in the log)"), "A week is over")
     asker.press("button", "Revoke")
     asker.page.get_by_text("revoked").first.wait_for()
 
@@ -102,11 +100,11 @@ def test_a_delivery_is_previewed_and_asked_for(people):
     asker, _ = people
     asker.press("link", "Deliver")
     asker.choose(asker.page.locator("#content .columns a").first)
-    asker.press("button", "Preview: made for it")
+    asker.press("button", "Preview: issue new shares")
     asker.write(
-        asker.page.get_by_label("Reason, which the second person reads"), "By keyboard"
+        asker.page.get_by_label("Reason (visible to the approver)"), "By keyboard"
     )
-    asker.press("button", "Ask a second person")
+    asker.press("button", "Submit for approval")
     asker.page.get_by_text("nothing is delivered before it is approved").wait_for()
-    asker.press("button", "Let the lines left be, forever")
+    asker.press("button", "Cancel the remaining lines")
     asker.page.get_by_text("as they were").wait_for()

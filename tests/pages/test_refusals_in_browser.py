@@ -64,10 +64,10 @@ def test_everybody_can_read_that_a_colleague_must_allow_it(readable, running_ser
     page.locator("#result_list tbody th a").first.click()
     answer = page.goto(page.url.replace("/change/", "/delete/"))
     assert answer.status == 403
-    page.get_by_role("heading", name="You may not do this").wait_for()
+    page.get_by_role("heading", name="You do not have permission").wait_for()
     found = [*wrong()]
-    page.get_by_role("link", name="Who may do what").click()
-    page.get_by_role("heading", name="Who may do what").wait_for()
+    page.get_by_role("link", name="Roles and permissions").click()
+    page.get_by_role("heading", name="Roles and permissions").wait_for()
     assert found == []
 
 
@@ -78,7 +78,7 @@ def test_everybody_can_read_that_a_form_is_too_old(readable, running_server):
         "tokens => tokens.forEach((one) => { one.value = 'x'.repeat(64) })"
     )
     page.evaluate("document.querySelector('#content form').submit()")
-    page.get_by_role("heading", name="This form is too old").wait_for()
+    page.get_by_role("heading", name="This form has expired").wait_for()
     assert [*wrong()] == []
 
 

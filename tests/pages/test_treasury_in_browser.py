@@ -75,8 +75,8 @@ def upload(page, running_system, line: str) -> None:  # noqa: F811
 def ask(page, reason: str) -> str:  # noqa: F811
     """Ask for what the form says; the address of the request."""
     page.locator("#id_reason").fill(reason)
-    page.get_by_role("button", name="Ask for it").click()
-    page.get_by_text("A second person decides this now.").wait_for()
+    page.get_by_role("button", name="Submit for approval").click()
+    page.get_by_text("Submitted. Waiting for a second approver.").wait_for()
     return page.url
 
 
@@ -92,7 +92,9 @@ def test_a_withdrawal_is_decided_by_two_and_paid_by_a_file(
     running_system,
 ):
     page, faults = readable  # noqa: F811
-    colleague.get_by_role("link", name=re.compile("Withdrawals to decide")).click()
+    colleague.get_by_role(
+        "link", name=re.compile("Withdrawals awaiting approval")
+    ).click()
     colleague.locator("#result_list tbody th a").first.click()
     withdrawal = colleague.url
     text = colleague.locator(".field-payment_reference .readonly").inner_text()

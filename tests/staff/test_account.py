@@ -149,5 +149,5 @@ def test_a_holder_shows_what_it_held_at_any_instant(
 
 def test_a_user_who_never_held_anything_has_a_page(world: World, staff: Client):
     page = staff.get(f"/admin/holder/{world.owner.pk}/").content.decode()
-    assert "none: nothing was ever held" in page
+    assert "none: this user has never held units" in page
     assert "No unit was held." in page

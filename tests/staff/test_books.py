@@ -65,7 +65,7 @@ def test_each_state_of_a_book_is_said(token: Token, world: World, staff, monkeyp
     empty = page(token)
     assert "No one buys." in empty
     assert "No one sells." in empty
-    assert "nothing has moved yet" in empty
+    assert "no change yet" in empty
     assert "No price in the last 24 hours." in empty
     record(token.pk, [Message([Change(ASK, 1001, 9)])], ACTOR)
     assert "No one buys." in page(token)

@@ -208,13 +208,18 @@ def test_an_issuer_is_shown_as_a_partner_sees_it(world: World, partner: Ask, sta
     assert shown(partner="reader") == (["LUM"], ["hello"])
     page = staff.get(path, {"partner": "broker_one"}).content.decode()
     assert "no: " not in page
-    assert "no: no live key" in staff.get(path, {"partner": "reader"}).content.decode()
+    assert ("no: no active key") in staff.get(
+        path, {"partner": "reader"}
+    ).content.decode()
 
 
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"date": "abc"}, "abc is not a date: write YYYY-MM-DD, such as 2026-01-31."),
+        (
+            {"date": "abc"},
+            ("abc is not a valid date: use YYYY-MM-DD, such as 2026-01-31."),
+        ),
         ({"date": "31.01.2026"}, "31.01.2026 is not a date: write YYYY-MM-DD"),
         ({"date": "2026-02-30"}, "2026-02-30 is not a date: write YYYY-MM-DD"),
         (

@@ -86,9 +86,9 @@ def test_a_freeze_is_made_by_one_and_lifted_by_two(
     ana: Client, ben: Client, holder: User
 ):
     said = do(ana, holder, "restrict", kind="FREEZE", reason="A court", units=5)
-    assert "Units are of a token: name it." in said
+    assert "Units need a token: enter its symbol." in said
     said = do(ana, holder, "restrict", kind="PLEDGE", reason="A loan")
-    assert "A pledge, and nothing else, is to someone." in said
+    assert "Only a pledge has a pledgee, and a pledge needs one." in said
     do(ana, holder, "restrict", kind="FREEZE", reason="A court")
     frozen = Restriction.objects.get()
     assert (frozen.created_by, frozen.units) == ("ana@staff.example", None)
@@ -116,7 +116,7 @@ def test_an_attestation_is_decided_and_a_profile_changed(ana: Client, holder: Us
     attestation = investors.attest(account, facts)
     page = ana.get(reverse("admin:index"))
     tiles = {tile.title: tile.found.count for tile in page.context["tiles"]}
-    assert tiles["Attestations to decide"] == 1
+    assert tiles["Attestations awaiting review"] == 1
     said = {
         "verification": "VERIFIED",
         "tax_country": "FR",
@@ -124,7 +124,7 @@ def test_an_attestation_is_decided_and_a_profile_changed(ana: Client, holder: Us
         "evidence": "file 17",
         "attestation": attestation.pk,
     }
-    assert "is in force" in do(ana, holder, "investor", **said)
+    assert "saved" in do(ana, holder, "investor", **said)
     profile = InvestorProfile.objects.get()
     assert (profile.verification, profile.partner) == ("VERIFIED", account.partner)
     del said["attestation"]

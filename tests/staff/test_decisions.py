@@ -500,7 +500,7 @@ def test_each_line_of_a_statement_is_read_before_it_is_approved(
     lines = request.content["lines"]
     assert [row[:3] for row in rows] == [(r, day, text) for r, text, _, day, _ in lines]
     assert "1 to 3 of 3" in answer.content.decode()
-    assert "Following lines" not in answer.content.decode()
+    assert "Next lines" not in answer.content.decode()
 
 
 @pytest.mark.usefixtures("one_person")
@@ -524,7 +524,7 @@ def test_a_statement_of_many_lines_is_read_page_by_page(ana: Client, ben: Client
         assert f"{first} to {last} of 250" in page
         amounts = [row[3][0] for row in answer.context["line_rows"]]
         assert amounts == [f"€{(99 + n) / 100:.2f}" for n in range(first, last + 1)]
-        assert ("Following lines" in page) == (last < 250)
+        assert ("Next lines" in page) == (last < 250)
 
 
 def verdicts(page: str) -> list[str]:
@@ -561,15 +561,15 @@ def test_the_asker_takes_a_request_back(world: World, ana: Client, ben: Client):
     ben.post(link(request), {"do": "take_back"})
     assert not hasattr(ApprovalRequest.objects.latest("filed_at"), "decision")
     done = ana.post(link(request), {"do": "take_back"}, follow=True).content.decode()
-    assert "Taken back by" in done
+    assert "Retracted by" in done
     assert verdicts(done) == []
     late = ben.post(link(request), {"do": "approve"}, follow=True).content.decode()
-    assert "has decided this request meanwhile" in late
+    assert "has already decided this request" in late
     assert not hasattr(ApprovalRequest.objects.latest("filed_at"), "outcome")
     reader = member("eve", "view_rowchange")
     log = reader.get("/admin/log/", {"object": str(request.pk)}).context["lines"]
     assert [(line.what, line.name) for line in log] == [
-        ("Taken back", request.title),
+        ("Retracted", request.title),
         ("Request", request.title),
     ]
     inbox = "/admin/accounts/approvalrequest/"

@@ -97,8 +97,8 @@ def test_lines_are_chosen_by_issuer_token_status_import_and_date(
     wrong = staff.get("/admin/delivery/", {"issuer": "nobody", "token": "nothing"})
     assert wrong.status_code == 400
     page = wrong.content.decode()
-    assert "There is no issuer nobody; give its slug." in page
-    assert "There is no token NOTHING; give its symbol." in page
+    assert "There is no issuer nobody; enter an issuer's slug." in plain
+    assert "There is no token NOTHING; enter a token's symbol." in plain
     both = staff.get("/admin/delivery/", {"issuer": "arbor", "token": "LUM"})
     assert "of different issuers: Arbor, Lumen" in both.content.decode()
 
@@ -199,7 +199,7 @@ def test_many_shares_are_frozen_until_a_second_person_agrees():
     sent = {"line": [pk], "source": MINT}
     shown, refused = confirmed(ana, **sent)
     assert "This needs a second person" in shown.content.decode()
-    assert "Say why: a second person reads it." in refused.content.decode()
+    assert "A reason is required; the approver sees it." in refused.content.decode()
     assert not DeliveryJob.objects.exists()
     _, after = confirmed(ana, **sent, reason="The company's list of 3 March")
     assert after.context["progress"].state == "ASKED"
@@ -318,7 +318,7 @@ def test_a_delivery_that_stands_can_be_let_be(staff: Client):
     assert closed.context["progress"].state == "CLOSED"
     assert LegacyShareholder.objects.filter(status=PENDING).count() == 2
     late = staff.post(address, {"do": "resume"}, follow=True)
-    assert said(late) == ["This delivery has ended meanwhile."]
+    assert said(late) == ["This delivery has ended."]
 
 
 def planted(chance: random.Random, number: int) -> tuple[str, list[str]]:

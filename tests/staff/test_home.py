@@ -43,12 +43,12 @@ def test_an_empty_platform_says_that_nothing_waits(staff):
     answer = staff.get("/admin/")
     # The reader has become staff just now.
     assert [tile.title for tile in answer.context["tiles"]] == [
-        "Access changed within 24 hours", "Nightly checks",
+        "Access changes, last 24 hours", "Nightly checks",
     ]  # fmt: skip
     tamper("UPDATE accounts_staffchange SET at = at - interval '1 day'")
     answer = staff.get("/admin/")
     assert [tile.title for tile in answer.context["tiles"]] == ["Nightly checks"]
-    assert "Nothing waits; last checked " in answer.content.decode()
+    assert "Nothing is waiting; last checked " in answer.content.decode()
 
 
 def test_each_tile_counts_what_its_list_shows(world: World, staff, tiles):
@@ -67,16 +67,16 @@ def test_each_tile_counts_what_its_list_shows(world: World, staff, tiles):
     )
     found = tiles()
     assert {title: each.count for title, each in found.items()} == {
-        "Requests for a second person": 1,
-        "Access changed within 24 hours": StaffChange.objects.count(),
+        "Requests awaiting approval": 1,
+        "Access changes, last 24 hours": StaffChange.objects.count(),
         "Pending deliveries": 7,
         "Pending accounts": 1,
-        "Jobs that failed today": 1,
-        "Keys that expire within 14 days": 1,
-        "CompIDs enabled, not connected": 1,
+        "Jobs failed today": 1,
+        "Keys expiring within 14 days": 1,
+        "CompIDs enabled but not connected": 1,
         "Tokens without a price": 2,
         "Nightly checks": 5,
-        "Failed sign-ins of a day": 1,
+        "Failed sign-ins, last 24 hours": 1,
     }
     for title, tile in found.items():
         for line in [tile, *tile.lines]:

@@ -90,7 +90,7 @@ def test_a_market_shows_its_phase_its_prices_and_its_trades(traded: Traded, staf
         "Closed, ",
         "all day, ending 22:00",
         "€1.00; limits from €0.80 to €1.20",
-        "nobody buys",
+        "no bids",
         "5 at €1.00",
         f'href="{traded.execution}"',
         f'href="/admin/token/{traded.token.pk}/book/"',
@@ -111,7 +111,7 @@ def test_one_halts_a_market_and_two_reopen_it(traded: Traded, staff):
     assert (market.phase, market.halt_reason) == ("HALTED", "News")
     assert LogEntry.objects.get().change_message == "CONTINUOUS → HALTED."
     tiles = {tile.title: tile.found for tile in staff.get("/admin/").context["tiles"]}
-    halted = tiles["Markets that are halted"]
+    halted = tiles["Halted markets"]
     assert halted.count == staff.get(halted.link).context["cl"].result_count == 1
     again = staff.post(traded.page, {"reason": "News"})
     assert again.status_code == 400

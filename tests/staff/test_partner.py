@@ -114,7 +114,7 @@ def test_where_one_person_is_enough_the_key_is_shown_once(world: World, staff: C
     said = {"scopes": ["issuers:read"], "reason": "A year is over", "overlap_hours": 2}
     shown = staff.post(page, said | {"rotates": str(old.pk)})
     token = shown.context["key_token"]
-    assert "I have stored it" in shown.content.decode()
+    assert "I have stored the key" in shown.content.decode()
     key = ApiKey.objects.authenticate(token, timezone.now())
     assert LogEntry.objects.get(object_id=key.pk).change_message == (
         "Issued: A year is over"

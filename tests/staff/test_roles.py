@@ -240,7 +240,7 @@ DJANGOS = {
 
 def test_the_page_tells_who_asks_and_who_decides(clients: dict[str, Client]):
     parts = dict(clients["Support"].get("/admin/roles/").context["parts"])
-    for part, expected in (("ask for", FILED), ("decide", DECIDED)):
+    for part, expected in (("request", FILED), ("decide", DECIDED)):
         rows = {row.what: row.may for row in parts[f"requests: {part}"]}
         assert rows == {
             ApprovalKind(kind).label: may(letters) for kind, letters in expected.items()

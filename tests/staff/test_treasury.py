@@ -84,7 +84,7 @@ def test_a_withdrawal_is_asked_for_approved_and_paid_by_a_file(
 ):
     withdrawal = request_withdrawal(account, 400, "W-1", "partner")
     cash = withdrawal.cash_account
-    assert tiles(ana)["Withdrawals to decide"] == 1
+    assert tiles(ana)["Withdrawals awaiting approval"] == 1
     page = ana.get(link(withdrawal)).content.decode()
     place = f"/admin/ask/withdrawal/?withdrawal={withdrawal.pk}&amp;to=APPROVED"
     assert place in page
@@ -93,7 +93,7 @@ def test_a_withdrawal_is_asked_for_approved_and_paid_by_a_file(
     shown = ben.get(link(asked)).content.decode()
     assert withdrawal.payment_reference in shown
     approve(ben, asked)
-    assert tiles(ana)["Withdrawals that the bank is to pay"] == 1
+    assert tiles(ana)["Approved, awaiting bank payment"] == 1
     file = io.BytesIO(
         b"reference,text,amount,date\n"
         + f"B-7,{withdrawal.payment_reference},-400,2027-01-31\n".encode()
@@ -111,7 +111,7 @@ def test_a_withdrawal_is_asked_for_approved_and_paid_by_a_file(
     withdrawal.refresh_from_db()
     assert withdrawal.status == "PAID"
     assert "nothing: Paid is final" in ana.get(link(withdrawal)).content.decode()
-    assert tiles(ana)["Money that is no one's"] == 1
+    assert tiles(ana)["Unallocated receipts"] == 1
     statuses = RowChange.objects.filter(row_id=str(withdrawal.pk)).order_by("id")
     assert [(row.after or {})["status"] for row in statuses] == [
         "REQUESTED", "APPROVED", "PAID",
@@ -160,7 +160,7 @@ def test_what_clients_get_is_booked_by_a_second_person(
     page = preview.content.decode()
     for said in (str(account), "€10.00", "€13.50", "Request approval"):
         assert said in page
-    assert confirm(ana, preview) == ["Say why: a second person reads it."]
+    assert confirm(ana, preview) == ["A reason is required; the approver sees it."]
     confirm(ana, preview, reason="The bank's file of 31 January")
     assert head_of(account) == (1_000, 0)
     asked = ApprovalRequest.objects.latest("filed_at")
@@ -187,7 +187,7 @@ def test_a_statement_without_new_lines_is_kept(account: Account, ana: Client):
     assert [finding for finding in verify() if finding.breaches] == []
 
 
-def test_a_request_is_overtaken_by_lines_that_were_booked_meanwhile(
+def test_a_request_is_superseded_by_lines_booked_since(
     account: Account, ana: Client, ben: Client
 ):
     line = f"B-1,{reference_of(account)},350,2027-01-31\n"

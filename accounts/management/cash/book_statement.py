@@ -53,8 +53,10 @@ examples:
         parser.add_argument(
             "file",
             type=Path,
-            help="UTF-8 CSV with the columns reference (the bank's own), text, amount "
-            "(euro cents, negative for money that went), date (2027-01-31)",
+            help=(
+                "UTF-8 CSV with the columns reference (the bank's own), text, amount "
+                "(euro cents, negative for outgoing payments), date (2027-01-31)"
+            ),
         )
         add_staff(parser)
         parser.add_argument(

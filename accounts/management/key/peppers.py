@@ -37,7 +37,7 @@ examples:
             of = "" if peppers.binds(position) else ", of secrets alone"
             since = f"since {row.first_used_at:%Y-%m-%d %H:%M} UTC" if row else "new"
             role = ", keys new digests" if position == current else ""
-            count = told(keys.pop(row and row.id, None)) if row else "no live keys"
+            count = told(keys.pop(row and row.id, None)) if row else "no active keys"
             lines.append(f"{position // 2 + 1}. {since}{of}{role}: {count}")
         for row in rows.values():
             if row.id in keys:
@@ -49,6 +49,6 @@ examples:
 
 def told(row):
     if row is None:
-        return "no live keys"
+        return "no active keys"
     used = f"{row['used']:%Y-%m-%d %H:%M} UTC" if row["used"] else "never"
     return f"{row['count']} live keys, last used {used}"

@@ -21,7 +21,7 @@ class AskForm(forms.Form):
         label="Reason",
         max_length=REASON_LENGTH,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Who decides reads it.",
+        help_text="Visible to the approver.",
     )
 
     @abstractmethod
@@ -38,7 +38,7 @@ class OfToken(AskForm):
     """Something of a token's register; its reason stands there, too."""
 
     field_order = ["token", "units", "entry", "source", "target", "price", "origin"]
-    token = forms.CharField(label="Token", max_length=20, help_text="Its symbol")
+    token = forms.CharField(label="Token", max_length=20, help_text="Symbol")
 
     def clean_token(self) -> Token:
         symbol = self.cleaned_data["token"].strip().upper()

@@ -54,7 +54,7 @@ from partnerapi.staff.lookup import as_uuid, link
 
 MOST_DAYS = 3650
 MOST_OVERLAP_HOURS = 30 * 24
-PERSON = "A user's email or wallet address, LEI or id"
+PERSON = "A user's email, wallet address, LEI or id"
 
 
 class OfUnits(OfToken):
@@ -83,7 +83,7 @@ def person(label: str, help_text: str, **more: Any) -> forms.CharField:
     return forms.CharField(label=label, max_length=254, help_text=help_text, **more)
 
 
-OR_TREASURY = f"{PERSON}, or treasury"
+OR_TREASURY = f"{PERSON}, or “treasury”"
 
 
 class MintForm(OfUnits):
@@ -110,7 +110,7 @@ class TransferForm(OfUnits):
 
 class ReversalForm(OfToken):
     entry = WholeField(
-        label="Entry", min_value=1, help_text="Its number in the token's ledger"
+        label="Entry", min_value=1, help_text="Number in the token's ledger"
     )
 
     def said(self) -> tuple[Mapping[str, Any], str]:
@@ -125,10 +125,10 @@ class ReversalForm(OfToken):
 
 class PriceForm(OfToken):
     price = EurosField(
-        label="Price of a unit, €", min_value=0, max_digits=16, decimal_places=2
+        label="Price per unit, €", min_value=0, max_digits=16, decimal_places=2
     )
     origin = forms.ChoiceField(
-        label="Where it comes from",
+        label="Source",
         choices=[(source.value, source.label) for source in TokenPrice.STAFF_SOURCES],
     )
 
@@ -143,7 +143,7 @@ class PartnerField(forms.CharField):
     """A partner by its login."""
 
     def __init__(self) -> None:
-        super().__init__(label="Partner", max_length=100, help_text="Its login")
+        super().__init__(label="Partner", max_length=100, help_text="Login")
 
     def clean(self, value: Any) -> Partner:
         login = super().clean(value).strip()
@@ -159,23 +159,23 @@ class KeyForm(AskForm):
         label="Scopes", choices=Scope.choices, widget=forms.CheckboxSelectMultiple
     )
     days = WholeField(
-        label="Expires after, days",
+        label="Expires after (days)",
         min_value=1,
         max_value=MOST_DAYS,
         required=False,
-        help_text="Empty: it does not expire.",
+        help_text="Leave blank for no expiry.",
     )
     rotates = forms.UUIDField(
-        label="In place of the key",
+        label="Replaces key",
         required=False,
-        help_text="The id of a key of this partner; empty: a further key.",
+        help_text="Id of a key of this partner. Leave blank for a new key.",
     )
     overlap_hours = WholeField(
-        label="Both live for, hours",
+        label="Overlap (hours)",
         min_value=0,
         max_value=MOST_OVERLAP_HOURS,
         initial=24,
-        help_text="Where it replaces a key: how long that one still lives.",
+        help_text="For a replacement: how long the old key stays active.",
     )
 
     def said(self) -> tuple[Mapping[str, Any], str]:
@@ -186,7 +186,7 @@ class KeyForm(AskForm):
             keys = ApiKey.objects.filter(partner=partner, revoked_at=None)
             old = keys.filter(pk=asked["rotates"]).first()
             if old is None:
-                said = f"{partner} has no such key that lives."
+                said = f"{partner} has no such active key."
                 raise forms.ValidationError({"rotates": said})
         expires_at = timezone.now() + timedelta(days) if days else None
         content = key_content(partner, scopes, expires_at, old, asked["overlap_hours"])
@@ -200,7 +200,7 @@ class GrantForm(AskForm):
         label="Issuer",
         max_length=100,
         required=False,
-        help_text="Its slug; empty: every issuer, those to come included",
+        help_text="Slug. Leave blank for every issuer, including future ones.",
     )
 
     def clean_issuer(self) -> Issuer | None:
@@ -219,13 +219,13 @@ class GrantForm(AskForm):
 class IdentityForm(OfToken):
     field_order = ["token", "symbol", "isin"]
     symbol = forms.CharField(
-        label="New symbol", max_length=20, help_text="The old one, if it stays."
+        label="New symbol", max_length=20, help_text="Leave unchanged to keep it."
     )
     isin = forms.CharField(
         label="New ISIN",
         max_length=12,
         required=False,
-        help_text="The old one, if it stays; empty: the token has none.",
+        help_text="Leave unchanged to keep it, or blank for no ISIN.",
     )
 
     def said(self) -> tuple[Mapping[str, Any], str]:
@@ -234,10 +234,10 @@ class IdentityForm(OfToken):
         symbol = asked["symbol"].strip().upper()
         isin = asked["isin"].strip().upper() or None
         if (symbol, isin) == (token.symbol, token.isin):
-            said = "The symbol and the ISIN are as before; change at least one."
+            said = "Neither the symbol nor the ISIN has changed; change at least one."
             raise forms.ValidationError({"symbol": said})
         if not token.is_traded:
-            said = f"{token.symbol} is not traded: change it on the token's own form."
+            said = f"{token.symbol} is not traded: edit the token directly."
             raise forms.ValidationError({"token": said})
         content = identity_content(token, symbol, isin)
         return content, identity_title(token, symbol, isin)
@@ -245,7 +245,7 @@ class IdentityForm(OfToken):
 
 class ClosingForm(AskForm):
     field_order = ["account"]
-    account = forms.CharField(label="Account", max_length=50, help_text="Its id")
+    account = forms.CharField(label="Account", max_length=50, help_text="Id")
 
     def clean_account(self) -> Account:
         text = self.cleaned_data["account"].strip()
@@ -266,13 +266,13 @@ class ClosingForm(AskForm):
 class WithdrawalForm(AskForm):
     field_order = ["withdrawal", "to"]
     withdrawal = forms.CharField(
-        label="Withdrawal", max_length=60, help_text="Its id or its payment reference"
+        label="Withdrawal", max_length=60, help_text="Id or payment reference"
     )
     to = forms.ChoiceField(
-        label="What becomes of it",
+        label="New status",
         choices=[
-            (Withdrawal.Status.APPROVED.value, "Approved: the bank is to pay it"),
-            (Withdrawal.Status.CANCELLED.value, "Cancelled: the bank will not pay it"),
+            (Withdrawal.Status.APPROVED.value, "Approved, awaiting bank payment"),
+            (Withdrawal.Status.CANCELLED.value, "Cancelled; the bank will not pay"),
         ],
     )
 
@@ -295,15 +295,14 @@ class WithdrawalForm(AskForm):
 
 class AssignmentForm(AskForm):
     field_order = ["line", "account"]
-    line = forms.CharField(
-        label="Bank line", max_length=64, help_text="The bank's reference"
-    )
+    line = forms.CharField(label="Bank line", max_length=64, help_text="Bank reference")
     account = forms.CharField(
         label="Account",
         max_length=60,
         required=False,
-        help_text="Its id or its deposit reference; empty: the money goes back to "
-        "SUSPENSE.",
+        help_text=(
+            "Id or deposit reference. Leave blank to return the money to suspense."
+        ),
     )
 
     def clean_line(self) -> CashTransaction:
@@ -331,7 +330,7 @@ class AssignmentForm(AskForm):
             return content, assignment_title(deposit, account)
         assignment = deposit.assigned_by.filter(reversed_by=None).first()
         if assignment is None:
-            said = "This money is assigned to no one; name an account."
+            said = "This receipt is unallocated; enter an account."
             raise forms.ValidationError({"account": said})
         return return_content(assignment, reason), return_title(assignment)
 
@@ -361,7 +360,7 @@ def ask_for(request: HttpRequest, kind: str) -> HttpResponse:
     """Ask for an action of this kind; the address may fill in the form."""
     kind = kind.upper()
     if kind not in FORMS:
-        raise Http404("Nothing of this kind is asked for.")
+        raise Http404("There is no such kind of request.")
     assert isinstance(request.user, User)
     if not may_file(request.user, kind):
         raise PermissionDenied
@@ -371,10 +370,10 @@ def ask_for(request: HttpRequest, kind: str) -> HttpResponse:
     form = FORMS[kind](request.POST or None, initial=given)
     asked = filed(kind, form, request.user) if form.is_valid() else None
     if asked:
-        messages.success(request, "A second person decides this now.")
+        messages.success(request, "Submitted. Waiting for a second approver.")
         return HttpResponseRedirect(link(asked))
     context = admin.site.each_context(request) | {
-        "title": f"Ask for: {ApprovalKind(kind).label}",
+        "title": f"Request: {ApprovalKind(kind).label}",
         "form": form,
     }
     return TemplateResponse(request, "admin/ask.html", context)

@@ -14,7 +14,7 @@ from partnerapi.staff.approvals.asking import OfToken
 
 class ReopenForm(OfToken):
     phase = forms.ChoiceField(
-        label="What it becomes",
+        label="Reopen as",
         choices=[
             (phase.value, phase.label) for phase in (Phase.CONTINUOUS, Phase.CLOSED)
         ],
@@ -25,14 +25,14 @@ class ReopenForm(OfToken):
         halted = Market.objects.filter(token=token, phase=Phase.HALTED)
         market = halted.select_related("token").first()
         if market is None:
-            said = f"{token.symbol} has no market that is halted."
+            said = f"{token.symbol} has no halted market."
             raise forms.ValidationError({"token": said})
         return reopening_content(market, phase), reopening_title(market, phase)
 
 
 class BustForm(OfToken):
     field_order = ["token", "trade"]
-    trade = WholeField(label="Trade", min_value=1, help_text="Its number on the tape")
+    trade = WholeField(label="Trade", min_value=1, help_text="Trade number")
 
     def said(self) -> tuple[Mapping[str, Any], str]:
         asked = self.cleaned_data
@@ -40,6 +40,8 @@ class BustForm(OfToken):
         trades = Execution.objects.filter(token=token)
         execution = trades.filter(sequence=asked["trade"]).first()
         if execution is None:
-            said = f"{token.symbol} has no trade {asked['trade']} of ours."
+            said = (
+                f"{token.symbol} has no trade {asked['trade']} on the internal market."
+            )
             raise forms.ValidationError({"trade": said})
         return bust_content(execution, asked["reason"]), bust_title(execution, token)

@@ -83,7 +83,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
     list_display = ["title", "kind", "state", "filed_by", "filed_at", "expires_at"]
     list_filter = [StatusFilter, "kind"]
     search_fields = ["^title", "^filed_by__email"]
-    search_help_text = "The beginning of a request, or of who filed it"
+    search_help_text = "Beginning of a request, or of its requester's email"
     ordering = ["-id"]
     show_full_result_count = False
     change_list_template = "admin/approval_requests.html"
@@ -140,7 +140,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
                 with lock_waits.named():
                     preview = KINDS[asked.kind].preview(asked)
             except Superseded as error:
-                context["overtaken"] = str(error)
+                context["superseded"] = str(error)
             except lock_waits.LockTimeout as error:
                 context["held"] = str(error)
             else:
@@ -186,9 +186,9 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
             return "Rejected."
         if said == "take_back":
             if request.user.pk != asked.filed_by_id:
-                raise NotApproved("Only the person who filed a request takes it back.")
+                raise NotApproved("Only the requester can retract a request.")
             take_back(asked)
-            return "Taken back."
+            return "Request retracted."
         if said != "collect" or not may_collect(request, asked):
             raise PermissionDenied
         result = carry_out(asked, kind)
@@ -200,9 +200,11 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
 
 
 BY_ASKER: Mapping[str, str] = {
-    ApprovalKind.KEY: "The person who requested the key issues it here.",
-    ApprovalKind.REGISTER: "The person who has the package imports it with manage.py "
-    "import ocf, --approval and the id of this request.",
+    ApprovalKind.KEY: "The requester issues the key on this page.",
+    ApprovalKind.REGISTER: (
+        "The owner of the package imports it with manage.py import ocf --approval and "
+        "the id of this request."
+    ),
 }
 """What an approval does not carry out at once, and what follows."""
 
@@ -218,10 +220,10 @@ def reason_typed(request: HttpRequest) -> str:
     """
     reason = request.POST.get("reason", "").replace("\r\n", "\n").strip()
     if not reason:
-        raise NoReason("Not rejected: the reason is missing. Write why, then reject.")
+        raise NoReason("Not rejected: a reason is required.")
     if len(reason) > REASON_LENGTH:
         raise NoReason(
-            f"Not rejected: the reason has {len(reason):,} characters. Write at most "
+            f"Not rejected: the reason has {len(reason):,} characters; the limit is "
             f"{REASON_LENGTH}."
         )
     return reason
@@ -233,16 +235,16 @@ def why_not_decided(user: Any, asked: ApprovalRequest) -> str:
     The database asks the same when the decision is written.
     """
     if user.pk == asked.filed_by_id:
-        return "You filed this request; another member of staff decides it."
+        return "You cannot approve your own request."
     if not user.has_perm(f"accounts.decide_{asked.kind.lower()}"):
         return (
-            "You cannot decide this request: your role lacks the right to decide "
-            f"requests of the kind “{asked.get_kind_display()}”."
+            "You cannot decide this request: your role does not cover requests of the "
+            f"kind “{asked.get_kind_display()}”."
         )
     if until := rests_until(user):
         return (
-            f"You cannot decide a request before {until:%Y-%m-%d %H:%M} UTC: someone "
-            "else changed your access less than 24 hours ago. See Changes of staff."
+            f"You cannot decide a request before {until:%Y-%m-%d %H:%M} UTC: another "
+            "person changed your access less than 24 hours ago. See Staff changes."
         )
     return ""
 

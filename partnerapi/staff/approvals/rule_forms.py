@@ -18,7 +18,7 @@ ALONE = {Kind.TRANSFERS_PAUSED, Kind.VERIFIED_HOLDERS, Kind.APPROVED_HOLDERS}
 EXPECTED = {
     Kind.COUNTRIES: "allowed FR, DE; or refused US",
     Kind.INVESTOR_CLASSES: ", ".join(InvestorClass.values[1:]),
-    Kind.MAX_HOLDERS: "a number of holders, such as 2000",
+    Kind.MAX_HOLDERS: "the number of holders, such as 2000",
     Kind.MAX_BALANCE: "units, such as 5000, or a share of the supply, such as 2.5%",
 }
 
@@ -50,11 +50,11 @@ def parameters_from(kind: str, text: str) -> dict[str, Any]:
     except NotANumber as error:
         more = SHARE if kind == Kind.MAX_BALANCE else ""
         raise forms.ValidationError({"says": f"{error}{more}"}) from None
-    raise forms.ValidationError({"says": f"Type {EXPECTED[Kind(kind)]}."})
+    raise forms.ValidationError({"says": f"Enter {EXPECTED[Kind(kind)]}."})
 
 
 KINDS_OF_LIST = ("allowed", "refused")
-SHARE = " A share of the supply ends with %, such as 2.5%."
+SHARE = " A share of the supply ends in %, such as 2.5%."
 
 
 def basis_points(text: str) -> int:
@@ -65,7 +65,7 @@ def basis_points(text: str) -> int:
     """
     points = typed_number(text.removesuffix("%")) * 100
     if points != int(points) or not 0 < points <= 10_000:
-        raise NotANumber(f"{text} is not from 0.01% to 100%, in steps of 0.01%.")
+        raise NotANumber(f"{text} must be from 0.01% to 100%, in steps of 0.01%.")
     return int(points)
 
 
@@ -73,14 +73,14 @@ class RuleForm(OfToken):
     field_order = ["token", "rule", "says", "ends"]
     rule = forms.ChoiceField(label="Rule", choices=Kind.choices)
     says = forms.CharField(
-        label="What it says",
+        label="Rule value",
         max_length=1500,
         required=False,
         help_text=" · ".join(
             f"{kind.label}: {expected}" for kind, expected in EXPECTED.items()
         ),
     )
-    ends = forms.BooleanField(label="The rule ends", required=False)
+    ends = forms.BooleanField(label="No rule", required=False)
 
     def said(self) -> tuple[Mapping[str, Any], str]:
         asked = self.cleaned_data
@@ -92,13 +92,13 @@ class RuleForm(OfToken):
 
 class LiftingForm(AskForm):
     field_order = ["restriction"]
-    restriction = forms.UUIDField(label="Restriction", help_text="Its id")
+    restriction = forms.UUIDField(label="Restriction", help_text="Id")
 
     def clean_restriction(self) -> Restriction:
         of = Restriction.objects.select_related("ledger_account__holder", "token")
         found = of.filter(pk=self.cleaned_data["restriction"], ended_at=None).first()
         if found is None:
-            raise forms.ValidationError("No such restriction is in force.")
+            raise forms.ValidationError("There is no such active restriction.")
         return found
 
     def said(self) -> tuple[Mapping[str, Any], str]:

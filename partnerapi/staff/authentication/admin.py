@@ -11,7 +11,7 @@ class FailedSignInAdmin(ReadOnlyAdmin):
     list_display = ["at", "login", "address", "is_locked"]
     list_filter = ["is_locked"]
     search_fields = ["=login", "=address"]
-    search_help_text = "A login or an address, whole"
+    search_help_text = "Exact login or IP address"
     ordering = ["-id"]
     show_full_result_count = False
     fields = ["at", "login", "address", "is_locked"]

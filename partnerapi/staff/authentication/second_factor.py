@@ -88,9 +88,9 @@ class CodeForm(forms.Form):
         if not self.device.verify_token(code):
             record_failure(self.request, self.device.user.email)
             raise ValidationError(
-                "This code is wrong or was used before. Wait for the next one; after "
-                "several wrong ones, wait some minutes. The clock of your device must "
-                "be right."
+                "This code is wrong or has already been used. Wait for the next code; "
+                "after several wrong codes, wait a few minutes. Check that your "
+                "device's clock is correct."
             )
         return code
 

@@ -102,13 +102,13 @@ def record_failure(request: HttpRequest, login: str) -> None:
     FailedSignIn.objects.create(login=login, address=address[:64], is_locked=is_locked)
     if is_locked:
         log.warn(
-            "A sign-in of %r from %s was refused: after %d failures it is locked for "
-            "%s; `manage.py axes_reset_username` unlocks it",
+            "Sign-in of %r from %s refused: locked after %d failures for %s; unlock "
+            "with `manage.py axes_reset_username`",
             *(login, address),
             *(settings.AXES_FAILURE_LIMIT, settings.AXES_COOLOFF_TIME),
         )
     else:
-        log.warn("A sign-in of %r from %s failed", login, address)
+        log.warn("Sign-in of %r from %s failed", login, address)
 
 
 def login_of(request: HttpRequest, credentials: dict[str, str] | None) -> str:

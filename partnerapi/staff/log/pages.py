@@ -24,15 +24,15 @@ DAY = forms.DateInput({"type": "date"}, format="%Y-%m-%d")
 
 class WantedForm(forms.Form):
     since = forms.DateField(label="From (UTC)", required=False, widget=DAY)
-    until = forms.DateField(
-        label="To, that day included (UTC)", required=False, widget=DAY
+    until = forms.DateField(label="To (UTC, inclusive)", required=False, widget=DAY)
+    who = forms.CharField(
+        label=("Person (beginning of email)"), required=False, max_length=254
     )
-    who = forms.CharField(label="Who (the beginning)", required=False, max_length=254)
-    object = forms.CharField(label="Object's id", required=False, max_length=100)
+    object = forms.CharField(label="Object id", required=False, max_length=100)
     source = forms.CharField(
-        label="From where (page, command, API, SQL …)", required=False, max_length=100
+        label="Source (page, command, API, SQL …)", required=False, max_length=100
     )
-    trades = forms.BooleanField(label="Prices of trades, too", required=False)
+    trades = forms.BooleanField(label="Include trade prices", required=False)
 
     def wanted(self) -> Wanted:
         """What is asked for; without days the last seven, or an object's whole time."""

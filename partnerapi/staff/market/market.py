@@ -32,9 +32,10 @@ class HaltForm(forms.Form):
     reason = forms.CharField(
         max_length=REASON_LENGTH,
         error_messages={
-            "required": "Reason: it is empty. Write why the market is halted.",
-            "max_length": f"Reason: it is longer than {REASON_LENGTH} characters. "
-            "Write less.",
+            "required": "The reason is empty. Enter why the market is halted.",
+            "max_length": (
+                f"The reason is longer than {REASON_LENGTH} characters. Shorten it."
+            ),
         },
     )
 
@@ -116,8 +117,8 @@ def halt(request: HttpRequest, market: Market, reason: str) -> str:
             change_phase(market.pk, Phase.HALTED, request.user.email or "", reason)
     except (PhaseRefused, lock_waits.LockTimeout) as error:
         market.refresh_from_db()
-        return f"Halt: {error}"
+        return f"Not halted: {error}"
     said = f"{market.phase} → {Phase.HALTED.value}."
     LogEntry.objects.log_actions(request.user.pk, [market], CHANGE, said)
-    messages.success(request, "The market is halted. Orders can be cancelled.")
+    messages.success(request, "The market is halted. Orders can still be cancelled.")
     return ""

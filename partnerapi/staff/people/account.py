@@ -43,15 +43,18 @@ class MoveForm(forms.Form):
 
     status = forms.ChoiceField(
         choices=Account.Status.choices,
-        error_messages={"required": "Status: choose one of the moves below."},
+        error_messages={"required": "Choose one of the statuses below."},
     )
     reason = forms.CharField(
         max_length=REASON_LENGTH,
         error_messages={
-            "required": "Reason: it is empty. Write why the account is moved; the "
-            "partner reads it.",
-            "max_length": f"Reason: it is longer than {REASON_LENGTH} characters. "
-            "Write less.",
+            "required": (
+                "The reason is empty. Enter why the status changes; the partner sees "
+                "it."
+            ),
+            "max_length": (
+                f"The reason is longer than {REASON_LENGTH} characters. Shorten it."
+            ),
         },
     )
 
@@ -126,14 +129,14 @@ def join(
     assert isinstance(request.user, User)
     chosen = [user for user in known if str(user.pk) == request.POST["join"]]
     if applicant is None or not chosen:
-        return ["Join: choose one of the users below."]
+        return ["Choose one of the users below."]
     try:
         applicant.join(chosen[0])
     except NotJoined as error:
-        return [f"Join: {error}"]
-    said = f"Joined to User|{chosen[0].pk}."
+        return [f"Not assigned: {error}"]
+    said = f"Assigned to User|{chosen[0].pk}."
     LogEntry.objects.log_actions(request.user.pk, [account], CHANGE, said)
-    messages.success(request, f"The account is now {chosen[0]}'s.")
+    messages.success(request, f"The account now belongs to {chosen[0]}.")
     return []
 
 
@@ -153,10 +156,10 @@ def move(request: HttpRequest, account: Account, status: str, reason: str) -> st
             previous = account.change_status(status, actor, reason)
     except (InvalidStatusTransition, lock_waits.LockTimeout) as error:
         account.refresh_from_db()
-        return f"Status: {error}"
+        return f"Status not changed: {error}"
     if previous == status:
-        return f"Status: the account is {status} already; nothing was changed."
+        return f"The account is already {status}; nothing was changed."
     said = f"{previous} → {status}."
     LogEntry.objects.log_actions(request.user.pk, [account], CHANGE, said)
-    messages.success(request, f"The account was {previous} and is now {status}.")
+    messages.success(request, f"The account changed from {previous} to {status}.")
     return ""

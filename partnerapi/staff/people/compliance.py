@@ -51,7 +51,7 @@ class LaterField(forms.DateTimeField):
     def clean(self, value: Any) -> Any:
         at = super().clean(value)
         if at is not None and at <= timezone.now():
-            raise forms.ValidationError("This is over; name a later instant.")
+            raise forms.ValidationError("This instant has passed; enter a later one.")
         return at
 
 
@@ -73,34 +73,41 @@ class RestrictForm(forms.Form):
     prefix = "restrict"
     kind = forms.ChoiceField(label="Restriction", choices=Restriction.Kind.choices)
     token = TokenField(
-        label="Token", max_length=20, required=False, help_text="Empty: every token"
+        label="Token",
+        max_length=20,
+        required=False,
+        help_text=("Leave blank for every token"),
     )
     units = WholeField(
         label="Units",
         min_value=1,
         max_value=MAX_UNITS,
         required=False,
-        help_text="Empty: all. A freeze of all lets nothing leave and nothing come.",
+        help_text="Leave blank to freeze the whole position, in and out.",
     )
-    until = LaterField("Until, UTC", "Empty: until it is lifted, by two people.")
+    until = LaterField(
+        "Until, UTC", ("Leave blank for no end. Lifting needs two approvals.")
+    )
     beneficiary = forms.CharField(
-        label="Pledged to", max_length=200, required=False, help_text="Of a pledge"
+        label="Pledged to", max_length=200, required=False, help_text="Pledgee"
     )
     reason = forms.CharField(label="Reason", max_length=REASON_LENGTH)
 
     def clean(self) -> dict[str, Any]:
         said = super().clean() or {}
         if said.get("units") and not said.get("token"):
-            raise forms.ValidationError("Units are of a token: name it.")
+            raise forms.ValidationError("Units need a token: enter its symbol.")
         if (said.get("kind") == Restriction.Kind.PLEDGE) != bool(
             said.get("beneficiary")
         ):
-            raise forms.ValidationError("A pledge, and nothing else, is to someone.")
+            raise forms.ValidationError(
+                "Only a pledge has a pledgee, and a pledge needs one."
+            )
         return said
 
     def carry_out(self, user: User, actor: str) -> str:
         made = restrictions.restrict(user, Terms(**self.cleaned_data), actor)
-        return f"{made} begins now."
+        return f"{made} is in effect."
 
 
 class InvestorForm(forms.Form):
@@ -108,7 +115,7 @@ class InvestorForm(forms.Form):
 
     prefix = "investor"
     verification = forms.ChoiceField(label="Verified", choices=Verification.choices)
-    verified_until = LaterField("Until, UTC", "Of a verification that ends.")
+    verified_until = LaterField("Until, UTC", "Only for a verification that expires.")
     tax_country = forms.ModelChoiceField(
         Country.objects.all(), label="Country of tax residence", required=False
     )
@@ -116,28 +123,28 @@ class InvestorForm(forms.Form):
     evidence = forms.CharField(
         label="Evidence",
         max_length=EVIDENCE_LENGTH,
-        help_text="Where it is kept; never the evidence itself.",
+        help_text="Where the evidence is kept; never the evidence itself.",
     )
     attestation = forms.ModelChoiceField(
         InvestorAttestation.objects.none(),
-        label="Follows what a partner attested",
+        label="Based on partner attestation",
         required=False,
-        help_text="Its partner may then renew and lower what is in force.",
+        help_text="The partner may then renew or downgrade the profile.",
     )
 
     def carry_out(self, user: User, actor: str) -> str:
         said = dict(self.cleaned_data)
         attestation = said.pop("attestation")
         investors.decide(user, investors.Facts(**said), actor, attestation)
-        return "The profile is in force; what partners attested before is settled."
+        return "Investor profile saved. Earlier attestations of partners are settled."
 
 
 class ApproveForm(forms.Form):
     """A token whose units the holder may acquire, where holders need an approval."""
 
     prefix = "approve"
-    token = TokenField(label="Token", max_length=20, help_text="Its symbol")
-    until = LaterField("Until, UTC", "Empty: until it is ended.")
+    token = TokenField(label="Token", max_length=20, help_text="Symbol")
+    until = LaterField("Until, UTC", "Leave blank for no end.")
 
     def carry_out(self, user: User, actor: str) -> str:
         token = self.cleaned_data["token"]
@@ -246,7 +253,7 @@ def act(
             if form.is_valid():
                 return str(form.carry_out(user, actor))
     except lock_waits.LockTimeout as error:
-        messages.error(request, f"{error} Nothing was changed; try again.")
+        messages.error(request, f"{error} Nothing was changed. Try again.")
     return None
 
 
@@ -256,4 +263,4 @@ def end_named(request: HttpRequest, user: User, key: str, actor: str) -> str:
     of = ApprovedHolder.objects.filter(ledger_account__user=user, ended_at=None)
     approved = get_object_or_404(of, pk=key)
     end(approved, user, actor)
-    return f"{user} may acquire {approved.token.symbol} no longer, where that is asked."
+    return f"{user} is no longer approved to acquire {approved.token.symbol}."

@@ -34,7 +34,7 @@ def end_grant(request: HttpRequest, pk: UUID) -> HttpResponse:
     if grant.issuer:
         of["issuer"] = grant.issuer.slug
     context: dict[str, Any] = admin.site.each_context(request) | {
-        "title": "A grant that has ended" if grant.ended_at else "End a grant",
+        "title": "Ended grant" if grant.ended_at else "End a grant",
         "grant": grant,
         "sees_all": every.exists(),
         "problem": request.method == "POST",
@@ -53,6 +53,6 @@ def end(request: HttpRequest, grant: IssuerGrant, reason: str) -> None:
                 request.user.pk, [grant], CHANGE, f"Ended: {reason}"
             )
     if is_done:
-        messages.success(request, f"Ended: {grant}. It counts within a second.")
+        messages.success(request, f"Ended: {grant}. This takes effect within a second.")
     else:
-        messages.warning(request, f"A colleague ended {grant} meanwhile.")
+        messages.warning(request, f"A colleague has already ended {grant}.")

@@ -38,7 +38,7 @@ class Holding:
 
     @property
     def price(self) -> str:
-        return euros(self.held.price) if self.held.price else "none: counts 0"
+        return euros(self.held.price) if self.held.price else "none: valued at 0"
 
     @property
     def value(self) -> str:

@@ -32,10 +32,10 @@ class PartnerKeyForm(KeyForm):
 
     partner = None  # type: ignore[assignment]
     rotates = forms.ModelChoiceField(  # type: ignore[assignment]
-        label="In place of the key",
+        label="Replaces key",
         queryset=ApiKey.objects.none(),
         required=False,
-        empty_label="none: a further key",
+        empty_label="None: new key",
     )
 
     def __init__(self, partner: Partner, at: datetime, *given: Any, **more: Any):
@@ -64,7 +64,7 @@ def issue_key(request: HttpRequest, pk: UUID) -> HttpResponse:
     given = {"rotates": key.pk, "scopes": key.scopes} if (key := old.first()) else {}
     form = PartnerKeyForm(partner, at, request.POST or None, initial=given)
     context: dict[str, Any] = admin.site.each_context(request) | {
-        "title": f"A key for {partner}",
+        "title": f"New key for {partner}",
         "partner": partner,
         "form": form,
         "needs_approval": needs_approval,
@@ -73,8 +73,8 @@ def issue_key(request: HttpRequest, pk: UUID) -> HttpResponse:
         if asked := filed(ApprovalKind.KEY, form, request.user):
             messages.success(
                 request,
-                "A second person decides on this request. Nothing is issued yet: once "
-                "it is approved, you issue the key on this page.",
+                "Waiting for a second approver. Nothing is issued yet: once the "
+                "request is approved, you issue the key on this page.",
             )
             return HttpResponseRedirect(link(asked))
     elif form.is_valid() and (issued := issued_at_once(form, request.user)):
@@ -119,10 +119,11 @@ def revoke_keys(request: HttpRequest) -> HttpResponse:
                 LogEntry.objects.log_actions(request.user.pk, [key], CHANGE, said)
         messages.success(
             request,
-            f"{len(revoked)} keys revoked; they are refused within one second.",
+            f"{len(revoked)} keys revoked; every process rejects them within one "
+            "second.",
         )
         return HttpResponseRedirect(place_of(keys))
-    problem = "Reason: it is empty. Write why the keys are revoked; the log keeps it."
+    problem = "The reason is empty. Enter why the keys are revoked; the log keeps it."
     context: dict[str, Any] = admin.site.each_context(request) | {
         "title": "Revoke keys",
         "keys": consequences(keys),

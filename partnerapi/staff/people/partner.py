@@ -74,8 +74,8 @@ def state_of(key: ApiKey, at: datetime) -> str:
     if key.expires_at and key.expires_at <= at:
         return f"expired {key.expires_at:%Y-%m-%d %H:%M}"
     if not key.partner.is_active:
-        return "refused: the partner is switched off"
-    return f"live until {key.expires_at:%Y-%m-%d %H:%M}" if key.expires_at else "live"
+        return "rejected: the partner is switched off"
+    return f"active until {key.expires_at:%Y-%m-%d %H:%M}" if key.expires_at else "live"
 
 
 def last_requests(partner: Partner, most: int) -> dict[str, Any]:

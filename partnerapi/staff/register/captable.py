@@ -61,7 +61,7 @@ class TokenRow:
 
     @property
     def price(self) -> str:
-        return euros(self.summary.price) if self.summary.price else "none: counts 0"
+        return euros(self.summary.price) if self.summary.price else "none: valued at 0"
 
     @property
     def held_value(self) -> str:
@@ -103,8 +103,8 @@ def instant_of(given: Any) -> datetime | None:
     if given.get("end") or not given.get("time"):
         clock = END_OF_DAY
     else:
-        clock = read(time, given["time"], "a time of day: write HH:MM, such as 17:30")
-    known = "a date: write YYYY-MM-DD, such as 2026-01-31"
+        clock = read(time, given["time"], "a valid time: use HH:MM, such as 17:30")
+    known = "a valid date: use YYYY-MM-DD, such as 2026-01-31"
     return datetime.combine(read(date, day, known), clock, UTC)
 
 

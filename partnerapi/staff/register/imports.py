@@ -104,7 +104,7 @@ def begin(work: str, total: int) -> Callable[[int], object]:
 
 def outcome(changes: Any, *notes: str) -> Outcome:
     if getattr(changes, "was_imported", False):
-        return Outcome(problem="This very file was imported before.")
+        return Outcome(problem="This file has already been imported.")
     if changes.ignored_columns:
         notes += (f"Columns ignored: {', '.join(changes.ignored_columns)}.",)
     updated = changes.updated if hasattr(changes, "updated") else changes.completed
@@ -134,7 +134,7 @@ def holders(upload: Upload, actor: str, dry_run: bool) -> Outcome:
     )
     if not changes.other_names:
         return outcome(changes)
-    said = f"{changes.other_names:,} are called otherwise here, and stay so."
+    said = f"{changes.other_names:,} have another name in the register, which stays."
     return outcome(changes, said)
 
 
@@ -161,8 +161,8 @@ def bank_lines(upload: Upload, actor: str, dry_run: bool) -> Outcome:
         return Outcome(problem=str(error))
     said = (
         f"{booked.deposits:,} deposits, {euros(booked.deposited)}; "
-        f"{booked.withdrawals:,} withdrawals, {euros(booked.withdrawn)}; "
-        f"{euros(booked.balance)} lie at the bank then, as the bank says."
+        f"{booked.withdrawals:,} withdrawals, {euros(booked.withdrawn)}; the closing "
+        f"balance agrees with the bank: {euros(booked.balance)}."
     )
     unknown = [f"To SUSPENSE: {line}" for line in booked.unknown[:MOST_TOLD]]
     if left := len(booked.unknown) - len(unknown):
@@ -191,7 +191,7 @@ KINDS = {
     "legacy": Kind(
         "Legacy shareholders",
         "reference, one or more of holder_email, holder_wallet and holder_lei, "
-        "token_symbol, number_of_shares, price_cents; if you like created_at, "
+        "token_symbol, number_of_shares, price_cents; optional: created_at, "
         "holder_name, holder_kind, holder_country",
         ("issuers.add_legacyshareholder", "issuers.change_legacyshareholder"),
         legacy,
@@ -199,29 +199,29 @@ KINDS = {
     ),
     "holders": Kind(
         "Holders",
-        "name, kind (INDIVIDUAL or COMPANY), one or more of email, wallet and lei; if "
-        "you like country",
+        "name, kind (INDIVIDUAL or COMPANY), one or more of email, wallet and lei; "
+        "optional: country",
         ("accounts.add_user", "accounts.change_user", "accounts.add_userholder"),
         holders,
     ),
     "figures": Kind(
         "Financial data",
-        "issuer (slug), year, period_type (YEAR or FIRST_SEMESTER); if you like "
+        "issuer (slug), year, period_type (YEAR or FIRST_SEMESTER); optional: "
         "revenue_cents, ebitda_cents, ebit_cents, net_income_cents",
         ("issuers.add_issuerfinancialdata", "issuers.change_issuerfinancialdata"),
         figures,
     ),
     "issuers": Kind(
         "Issuers",
-        "name, isin, symbol, country, city; if you like website, sector, industry, "
+        "name, isin, symbol, country, city; optional: website, sector, industry, "
         "formation_date (1998-04-30)",
         ("issuers.add_issuer", "issuers.change_issuer", "issuers.add_token"),
         issuers,
     ),
     "bank": Kind(
         "Bank statement",
-        "reference (the bank's own), text, amount (euro cents, negative for money that "
-        "went), date (2027-01-31)",
+        "reference (the bank's own), text, amount (euro cents, negative for outgoing "
+        "payments), date (2027-01-31)",
         ("accounts.add_bankstatement",),
         bank_lines,
     ),
@@ -230,22 +230,24 @@ OF_HOLDERS = KINDS["holders"].permissions
 
 
 class UploadForm(forms.Form):
-    kind = forms.ChoiceField(label="What the file holds")
+    kind = forms.ChoiceField(label="Type of file")
     issuer = forms.SlugField(
-        label="Issuer's slug", required=False, help_text="Of legacy shareholders."
+        label="Issuer's slug", required=False, help_text="For legacy shareholders only."
     )
     creates_holders = forms.BooleanField(
-        label="Make the holders whom no one is yet",
+        label="Create holders that do not exist yet",
         required=False,
-        help_text="Of legacy shareholders.",
+        help_text="For legacy shareholders only.",
     )
     closing_balance = EurosField(
         label="The bank's closing balance, €",
         required=False,
         max_digits=16,
         decimal_places=2,
-        help_text="Of a bank statement: what lies at the bank after its last line. The "
-        "books must say the same.",
+        help_text=(
+            "For a bank statement: the bank's balance after the last line. The books "
+            "must agree."
+        ),
     )
     file = forms.FileField(
         label="File", help_text="CSV in UTF-8, at most 5 MiB.", allow_empty_file=True
@@ -255,16 +257,14 @@ class UploadForm(forms.Form):
         super().__init__(*given)
         self.user = user
         choices = [(name, k.title) for name, k in KINDS.items() if may(user, k)]
-        self.fields["kind"] = forms.ChoiceField(
-            label="What the file holds", choices=choices
-        )
+        self.fields["kind"] = forms.ChoiceField(label="Type of file", choices=choices)
 
     def clean_file(self) -> Any:
         file = self.cleaned_data["file"]
         if file.size > MOST_BYTES:
             raise forms.ValidationError(
-                f"{file.name} has {file.size:,} bytes; at most {MOST_BYTES:,} are "
-                "imported here. Part it, or import it with manage.py."
+                f"{file.name} has {file.size:,} bytes; at most {MOST_BYTES:,} can be "
+                "imported here. Split the file, or import it with manage.py."
             )
         return file
 
@@ -274,11 +274,15 @@ class UploadForm(forms.Form):
         if kind and kind.of_issuer:
             given["found"] = Issuer.objects.filter(slug=given.get("issuer")).first()
             if given["found"] is None:
-                self.add_error("issuer", "There is no such issuer; give its slug.")
+                self.add_error(
+                    "issuer", ("There is no such issuer; enter an issuer's slug.")
+                )
             if given.get("creates_holders") and not self.user.has_perms(OF_HOLDERS):
-                self.add_error("creates_holders", "You may not make holders.")
+                self.add_error(
+                    "creates_holders", ("You do not have the right to create holders.")
+                )
         if given.get("kind") == "bank" and given.get("closing_balance", 0) is None:
-            said = "Give what lies at the bank after the last line, as the bank says."
+            said = "Enter the bank's balance after the last line."
             self.add_error("closing_balance", said)
         return given
 
@@ -309,10 +313,10 @@ def attempt(upload: Upload, actor: str, dry_run: bool) -> Outcome:
         return Outcome(problems=told, problem_count=error.count)
     except DataError as error:
         said = str(error).splitlines()[0]
-        return Outcome(problem=f"The database cannot keep what it holds: {said}.")
+        return Outcome(problem=f"The database rejected the value: {said}.")
     except (IntegrityError, lock_waits.LockTimeout) as error:
         said = str(error).splitlines()[0]
-        return Outcome(problem=f"Somebody else writes at the same time: {said}")
+        return Outcome(problem=f"Another change is in progress: {said}")
 
 
 def in_columns(problem: Problem) -> tuple[int, str, str, str]:
@@ -357,7 +361,7 @@ def preview_file(request: HttpRequest) -> HttpResponse:
     waiting = cache.get(kept(request))
     if waiting is None:
         messages.warning(
-            request, "The file is not kept any more: it waits an hour. Upload it again."
+            request, "The file has expired after an hour. Upload it again."
         )
         return HttpResponseRedirect(reverse("admin:import"))
     upload, found = waiting
@@ -366,7 +370,7 @@ def preview_file(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and not found.problem and not found.problems:
         if request.POST.get("checksum") != upload.checksum:
             messages.warning(
-                request, "You have uploaded another file since: this is its preview."
+                request, "You have uploaded another file since. This is its preview."
             )
             return HttpResponseRedirect(request.path)
         try:
@@ -379,7 +383,7 @@ def preview_file(request: HttpRequest) -> HttpResponse:
         if done == found:
             cache.delete(kept(request))
             if asked:
-                messages.success(request, "A second person decides this now.")
+                messages.success(request, "Submitted. Waiting for a second approver.")
                 return HttpResponseRedirect(link(asked))
             messages.success(
                 request,
@@ -390,8 +394,8 @@ def preview_file(request: HttpRequest) -> HttpResponse:
         cache.set(kept(request), (upload, done), KEPT_SECONDS)
         messages.warning(
             request,
-            "What is stored has changed since the preview. Nothing was written; this "
-            "is the new preview.",
+            "The data has changed since the preview. Nothing was written; this is the "
+            "new preview.",
         )
         return HttpResponseRedirect(request.path)
     context = admin.site.each_context(request) | {
@@ -416,7 +420,7 @@ def confirm(
     assert isinstance(request.user, User)
     reason = request.POST.get("reason", "").strip()[:REASON_LENGTH]
     if previewed.asks and not reason:
-        raise NotApproved("Say why: a second person reads it.")
+        raise NotApproved("A reason is required; the approver sees it.")
     asked = None
     with carrying([]):
         done = attempt(upload, actor_of(request), dry_run=previewed.asks is not None)

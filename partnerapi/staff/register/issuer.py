@@ -105,9 +105,9 @@ def why_not(
 ) -> str | None:
     """What the caller lacks; None: it reads this."""
     if caller is None:
-        return "no live key"
+        return "no active key"
     if scope not in caller.scopes:
-        return f"the key lacks the scope {scope}"
+        return f"the key does not have the scope {scope}"
     if takes_grant and not caller.may_see(str(issuer.pk)):
         return "the partner has no grant for this issuer"
     return None

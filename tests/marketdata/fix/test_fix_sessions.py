@@ -77,7 +77,7 @@ def test_a_key_that_has_ended_is_none(acme, capsys):
         created_at=at - timedelta(hours=2), expires_at=at - timedelta(hours=1)
     )
     run("fix_session", "issue", "acme_co", "--count=1")
-    warning = "acme_co has no live key with the scope marketdata:read"
+    warning = "acme_co has no active key with the scope marketdata:read"
     assert warning in capsys.readouterr().err
 
 

@@ -45,7 +45,7 @@ class ChoiceForm(forms.Form):
         label="Created from", required=False, widget=forms.DateInput({"type": "date"})
     )
     until = forms.DateField(
-        label="To, that day included (UTC)",
+        label="To (UTC, inclusive)",
         required=False,
         widget=forms.DateInput({"type": "date"}),
     )
@@ -62,14 +62,16 @@ class ChoiceForm(forms.Form):
             if issuer := Issuer.objects.filter(slug=slug).first():
                 issuers.append(issuer)
             else:
-                self.add_error("issuer", f"There is no issuer {slug}; give its slug.")
+                self.add_error(
+                    "issuer", (f"There is no issuer {slug}; enter an issuer's slug.")
+                )
         if symbol := given.get("token", "").strip().upper():
             tokens = Token.objects.select_related("issuer")
             if token := tokens.filter(symbol=symbol).first():
                 issuers.append(token.issuer)
                 given["token"] = token
             else:
-                said = f"There is no token {symbol}; give its symbol."
+                said = f"There is no token {symbol}; enter a token's symbol."
                 self.add_error("token", said)
         if batch_id := given.get("batch"):
             batches = LegacyImport.objects.select_related("issuer")
@@ -79,7 +81,7 @@ class ChoiceForm(forms.Form):
                 self.add_error("batch", "There is no such import; choose another.")
         if len({issuer.pk for issuer in issuers}) > 1:
             names = ", ".join(sorted({str(issuer) for issuer in issuers}))
-            said = f"The filters are of different issuers: {names}; empty one of them."
+            said = f"The filters name different issuers: {names}. Clear one of them."
             raise forms.ValidationError(said)
         self.found = issuers[0] if issuers else None
         return given

@@ -48,13 +48,14 @@ def confirm_delivery(request: HttpRequest) -> HttpResponseBase:
     source, form = request.POST.get("source"), ChoiceForm(request.POST)
     ticked = [pk for text in request.POST.getlist("line") if (pk := as_uuid(text))]
     if source not in Source.values or not (ticked or form.is_valid() and form.found):
-        messages.error(
-            request, "Choose the lines, and where their tokens come from, again."
-        )
+        messages.error(request, "Choose the lines and the source of the tokens again.")
         return HttpResponseRedirect(address())
     ids = ticked or form.ids()
     if not ids:
-        messages.warning(request, "No line is left to deliver: choose others.")
+        messages.warning(
+            request,
+            ("None of these lines can be delivered any more: choose other lines."),
+        )
         return HttpResponseRedirect(address(**dict(form.hidden())))
     sent = [("line", str(pk)) for pk in ticked] or form.hidden()
     context: dict[str, Any] = admin.site.each_context(request) | {
@@ -70,15 +71,15 @@ def confirm_delivery(request: HttpRequest) -> HttpResponseBase:
     if request.POST.get("do") == "csv":
         rows = refused_lines(found, len(found.refusals))
         file = csv_file(REFUSED_COLUMNS, map(refused_row, rows))
-        what = "Lines that a delivery would refuse"
+        what = "Lines that cannot be delivered"
         return download(request, LegacyShareholder, what, file, "refused.csv")
     needs_approval = delivery.needs_approval(found.ids, str(request.user.pk))
     if checksum := request.POST.get("checksum"):
         if checksum != found.checksum:
             messages.warning(
                 request,
-                "What is stored has changed since the preview. Nothing was delivered; "
-                "this is the new preview.",
+                "The data has changed since the preview. Nothing was delivered; this "
+                "is the new preview.",
             )
         else:
             try:
@@ -147,7 +148,7 @@ def begin(request: HttpRequest, found: Preview, needs_approval: bool) -> Deliver
     if needs_approval:
         reason = request.POST.get("reason", "").strip()[:REASON_LENGTH]
         if not reason:
-            raise NotApproved("Say why: a second person reads it.")
+            raise NotApproved("A reason is required; the approver sees it.")
         return asked(found, reason, request.user)
     job = released(found, request.user)
     if job.handed_over_at is None:

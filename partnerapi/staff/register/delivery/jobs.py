@@ -45,13 +45,13 @@ LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class State(TextChoices):
-    ASKED = "ASKED", "Waits for a second person"
-    WAITING = "WAITING", "Waits for a worker"
+    ASKED = "ASKED", "Waiting for approval"
+    WAITING = "WAITING", "Waiting for a worker"
     RUNNING = "RUNNING", "Running"
-    HELD = "HELD", "Held by another"
+    HELD = "HELD", "Waiting for a lock"
     STOPPED = "STOPPED", "Stopped"
     DONE = "DONE", "Done"
-    REFUSED = "REFUSED", "Done with refusals"
+    REFUSED = "REFUSED", "Done, some lines refused"
     CLOSED = "CLOSED", "Closed"
 
 
@@ -93,7 +93,7 @@ def progress_of(job: DeliveryJob) -> Progress:
 
 class Result(TextChoices):
     DELIVERED = "delivered", "Delivered"
-    SKIPPED = "skipped", "Skipped: delivered before"
+    SKIPPED = "skipped", "Skipped (already delivered)"
     REFUSED = "refused", "Refused"
     LEFT = "left", "Not delivered yet"
 
@@ -224,9 +224,11 @@ def act(request: HttpRequest, job: DeliveryJob) -> HttpResponse:
     said, user = request.POST.get("do"), request.user
     left = f"{job.remaining:,} of {job.line_count:,} lines"
     if job.finished_at:
-        messages.warning(request, "This delivery has ended meanwhile.")
+        messages.warning(request, "This delivery has ended.")
     elif said == "resume" and job.released_at:
-        LogEntry.objects.log_actions(user.pk, [job], CHANGE, f"Resumed; {left}.")
+        LogEntry.objects.log_actions(
+            user.pk, [job], CHANGE, (f"Resumed: {left} to deliver.")
+        )
         # A step is done here, so that it goes on even where no worker comes.
         deliver_here(job, user.get_username())
         if job.remaining:
@@ -238,7 +240,7 @@ def act(request: HttpRequest, job: DeliveryJob) -> HttpResponse:
             messages.error(request, f"{error} It was not closed; try again.")
         else:
             LogEntry.objects.log_actions(
-                user.pk, [job], CHANGE, f"Closed; {left} were not delivered."
+                user.pk, [job], CHANGE, f"Closed. {left} were not delivered."
             )
     return HttpResponseRedirect(job_address(job))
 
@@ -254,7 +256,7 @@ def download_lines(request: HttpRequest, pk: UUID) -> HttpResponseBase:
     check_view(request)
     job = get_object_or_404(DeliveryJob, pk=pk)
     file = csv_file(COLUMNS, csv_rows(job))
-    return download(request, job, "Lines of a delivery", file, f"delivery-{job.pk}.csv")
+    return download(request, job, "Delivery lines", file, f"delivery-{job.pk}.csv")
 
 
 def csv_rows(job: DeliveryJob) -> Iterator[Sequence[Any]]:
