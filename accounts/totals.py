@@ -84,7 +84,7 @@ TOTALS = """
 
 def total_is_kept(listed: Listed, table: str, column: str) -> Invariant:
     return Invariant(
-        f"the total of {listed.label.lower()} is their number",
+        f"the total of {listed.label.lower()} equals their number",
         f"""
         SELECT count(*), count(*) FILTER (
             WHERE coalesce(t.number, 0) <> coalesce(c.number, 0))

@@ -32,9 +32,7 @@ class AccountSearchAdmin(PrefixSearchAdmin):
 
     account_field: str
     """The column that holds the account's id."""
-    search_help_text = (
-        "An account's id, or the beginning of the client's email address or name"
-    )
+    search_help_text = "Account id, or beginning of the client's email address or name"
     ordering = ["-id"]
 
     def get_search_results(self, request, queryset, search_term):
@@ -59,7 +57,7 @@ class AccountStatusChangeInline(ReadOnly, admin.TabularInline):
 
 class ActionWithReasonForm(ActionForm):
     reason = forms.CharField(
-        label="Reason (the partner reads it):",
+        label="Reason (visible to the partner):",
         max_length=AccountStatusChange._meta.get_field("reason").max_length,
         required=False,
     )
@@ -89,8 +87,10 @@ class AccountAdmin(ListWithActions, AccountSearchAdmin):
                     "id", "partner", "user", "status", "status_reason", "closing",
                     "created_at", "updated_at",
                 ],
-                "description": "The list's actions change the status. Another member "
-                "of staff decides whether an account is closed.",
+                "description": (
+                    "Use the list's actions to change the status. Closing an account "
+                    "needs the approval of another member of staff."
+                ),
             },
         )
     ]  # fmt: skip
@@ -116,16 +116,14 @@ class AccountAdmin(ListWithActions, AccountSearchAdmin):
                 found |= queryset.filter(IsOneOf(F("pk"), Value(keys)))
         return found, has_duplicates
 
-    @admin.display(description="ask for")
+    @admin.display(description="request")
     def closing(self, account):
         if Account.Status.CLOSED not in allowed_statuses(
             account.status, {Right.STAFF_APPROVED}
         ):
-            return "nothing: it cannot be closed"
+            return "none: the account cannot be closed"
         address = reverse("admin:ask", args=["closing"])
-        return format_html(
-            '<a href="{}?account={}">its closing</a>', address, account.pk
-        )
+        return format_html('<a href="{}?account={}">closing</a>', address, account.pk)
 
     @admin.action(description="Activate pending accounts", permissions=["change"])
     def activate(self, request, queryset):
@@ -150,8 +148,8 @@ class AccountAdmin(ListWithActions, AccountSearchAdmin):
         if not reason:
             self.message_user(
                 request,
-                "Reason: it is empty. Write why the accounts are moved; the partner "
-                "reads it. Nothing was changed.",
+                "The reason is empty. Enter why the status changes; the partner sees "
+                "it. Nothing was changed.",
                 messages.ERROR,
             )
             return
@@ -172,7 +170,7 @@ class AccountAdmin(ListWithActions, AccountSearchAdmin):
         if moved < selected:
             self.message_user(
                 request,
-                f"{selected - moved} were left as they are: they were not {source}.",
+                f"{selected - moved} accounts were not {source}, and stay unchanged.",
                 messages.WARNING,
             )
 

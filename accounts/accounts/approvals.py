@@ -38,7 +38,7 @@ class CloseAccount:
             ("Client", "", str(account.user)),
             ("Partner", "", str(account.partner)),
             ("Cash", "", euros(account.cash_account.head.balance)),
-            ("Reason (the partner reads it)", "", request.content["reason"]),
+            ("Reason (visible to the partner)", "", request.content["reason"]),
             ("Status", account.status, Account.Status.CLOSED.value),
         ]
         final = "CLOSED is final: the account is never opened again."
@@ -74,10 +74,12 @@ class CloseAccount:
             raise Superseded(CHANGED)
         allowed = allowed_statuses(account.status, {Right.STAFF_APPROVED})
         if Account.Status.CLOSED not in allowed:
-            raise Superseded(f"An account that is {account.status} is not closed.")
+            raise Superseded(
+                f"An account with the status {account.status} cannot be closed."
+            )
         if account.cash_account.head.balance:
-            raise Superseded("An account that has cash is not closed.")
+            raise Superseded("An account that has cash cannot be closed.")
         return account
 
 
-CHANGED = "The account's status has changed since this was asked for."
+CHANGED = "The account's status has changed since the request."

@@ -270,8 +270,8 @@ HELD_CASH = """
 """
 KNOWN_BY = ("accounts_user_email_key", "accounts_user_lei_key")
 IS_KNOWN = (
-    "Another user has the client's email or LEI. Join the account to that user, "
-    "or reject it."
+    "Another user has the client's email or LEI. Assign the account to that user, or "
+    "reject it."
 )
 
 
@@ -279,11 +279,10 @@ def refused_move(
     previous: AccountStatus, status: str, allowed: list[AccountStatus]
 ) -> InvalidStatusTransition:
     listed = " or ".join(allowed) or (
-        "none: the status is final, or you may not change it"
+        "none: the status is final, or you do not have the right to change it"
     )
     return InvalidStatusTransition(
-        f"The account is {previous} and cannot become {status} by you; allowed: "
-        f"{listed}.",
+        f"The account is {previous}. You cannot set {status}; allowed: {listed}.",
         allowedStatuses=allowed,
     )
 

@@ -84,7 +84,7 @@ def check_open(context, input):
     person = input["type"] == Type.INDIVIDUAL
     given, other = ("name", "companyName") if person else ("companyName", "name")
     if input.get(as_argument(other)) is not None:
-        raise wrong(other, f"does not apply to {input['type']}; leave it out.")
+        raise wrong(other, f"does not apply to {input['type']}; omit it.")
     name = (input.get(as_argument(given)) or "").strip()
     if not name or len(name) > LONGEST_NAME:
         raise wrong(given, f"needs 1 to {LONGEST_NAME} characters.")
@@ -108,7 +108,7 @@ def check_identifiers(input, person):
     if lei is None:
         return
     if person:
-        raise wrong("lei", "does not apply to INDIVIDUAL; leave it out.")
+        raise wrong("lei", "does not apply to INDIVIDUAL; omit it.")
     try:
         people.validate_lei(lei)
     except ValidationError as error:

@@ -218,7 +218,7 @@ def overtake(request: ApprovalRequest, why: str) -> None:
 
 def sentence(error: IntegrityError) -> str:
     if "accounts_approvaldecision_pkey" in str(error):
-        return "Somebody else has decided this request meanwhile."
+        return "Another person has already decided this request."
     if "accounts_approvaloutcome_pkey" in str(error):
-        return "This request was carried out meanwhile; its approval is used up."
+        return "This request has already been executed."
     return str(error).splitlines()[0]

@@ -69,7 +69,7 @@ class CashAccountAdmin(ByIdentifierAdmin):
     list_filter = ["kind"]
     references = ("deposit_reference",)
     keys = ("account",)
-    search_help_text = "A deposit reference, or an account's id"
+    search_help_text = "Deposit reference, or account id"
     ordering = ["id"]
     readonly_fields = (
         "kind",
@@ -84,7 +84,7 @@ class CashAccountAdmin(ByIdentifierAdmin):
     @admin.display(description="account")
     def of(self, cash):
         if cash.account_id is None:
-            return "the platform's own"
+            return "platform account"
         page = reverse("admin:account", args=[cash.account_id])
         return format_html('<a href="{}">{}</a>', page, cash.account)
 
@@ -137,8 +137,8 @@ class BankStatementAdmin(ReadOnlyAdmin):
     fields = readonly_fields
     ordering = ["-id"]
     search_fields = ["^name"]
-    said = money("closing_balance", "the bank's closing balance")
-    due = money("booked_balance", "what must lie there")
+    said = money("closing_balance", "bank closing balance")
+    due = money("booked_balance", "expected balance")
 
     @admin.display(description="difference")
     def difference(self, statement):
@@ -150,7 +150,7 @@ class BankStatementAdmin(ReadOnlyAdmin):
     def lines(self, statement):
         page = reverse("admin:accounts_bankline_changelist")
         query = f"statement__id__exact={statement.pk}"
-        return format_html('<a href="{}?{}">its lines</a>', page, query)
+        return format_html('<a href="{}?{}">lines</a>', page, query)
 
 
 class StateFilter(admin.SimpleListFilter):
@@ -160,7 +160,7 @@ class StateFilter(admin.SimpleListFilter):
     parameter_name = "state"
 
     def lookups(self, request, model_admin):
-        return [("SUSPENSE", "Not assigned")]
+        return [("SUSPENSE", "Unallocated")]
 
     def queryset(self, request, queryset):
         if self.value() == "SUSPENSE":
@@ -202,11 +202,11 @@ class BankLineAdmin(ByIdentifierAdmin):
         found = assigned.select_related("target__account__user").first()
         return account_link(found.target) if found else None
 
-    @admin.display(description="ask for")
+    @admin.display(description="request")
     def assignment(self, line):
         if line.transaction.target.kind != CashAccount.Kind.SUSPENSE:
-            return "nothing: it was booked as it says"
-        return asks("assignment", "its assignment", line=line.pk)
+            return "none: the line was booked automatically"
+        return asks("assignment", "assignment", line=line.pk)
 
 
 @admin.register(Withdrawal)
@@ -223,7 +223,7 @@ class WithdrawalAdmin(ListWithActions, ByIdentifierAdmin):
     list_filter = ["status"]
     references = ("payment_reference", "reference")
     keys = ("pk", "cash_account__account")
-    search_help_text = "A payment reference, a partner's reference, or an id"
+    search_help_text = "Payment reference, partner's reference, or id"
     ordering = ["-created_at"]
     readonly_fields = (
         "id", "of", "cents", "reference", "payment_reference", "status",
@@ -239,17 +239,17 @@ class WithdrawalAdmin(ListWithActions, ByIdentifierAdmin):
     def of(self, withdrawal):
         return account_link(withdrawal.cash_account)
 
-    @admin.display(description="ask for")
+    @admin.display(description="request")
     def asking(self, withdrawal):
         if withdrawal.status == Withdrawal.Status.REQUESTED:
             return asks(
-                "withdrawal", "its approval", withdrawal=withdrawal.pk, to="APPROVED"
+                "withdrawal", "approval", withdrawal=withdrawal.pk, to="APPROVED"
             )
         if withdrawal.status == Withdrawal.Status.APPROVED:
             return asks(
-                "withdrawal", "its cancelling", withdrawal=withdrawal.pk, to="CANCELLED"
+                "withdrawal", "cancellation", withdrawal=withdrawal.pk, to="CANCELLED"
             )
-        return f"nothing: {withdrawal.get_status_display()} is final"
+        return f"none: {withdrawal.get_status_display()} is final"
 
     @admin.action(description="Refuse requested withdrawals", permissions=["change"])
     def refuse(self, request, queryset):
@@ -257,8 +257,8 @@ class WithdrawalAdmin(ListWithActions, ByIdentifierAdmin):
         if not reason:
             self.message_user(
                 request,
-                "Reason: it is empty. Write why they are refused; the partner reads "
-                "it. Nothing was changed.",
+                "The reason is empty. Enter why the withdrawals are refused; the "
+                "partner sees it. Nothing was changed.",
                 messages.ERROR,
             )
             return

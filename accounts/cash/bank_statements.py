@@ -48,11 +48,11 @@ class OtherBalance(Exception):
     """The bank's closing balance is not what lies there by the books; who says what."""
 
     def __init__(self, closing: int, booked: int) -> None:
-        compared = "more" if closing > booked else "less"
         super().__init__(
-            f"The bank says {euros(closing)}, but by the books {euros(booked)} lie "
-            f"there after these lines: {euros(abs(closing - booked))} {compared}. Look "
-            "for a line that is missing, in this file or in an earlier one."
+            f"Balances differ by {euros(abs(closing - booked))}: the bank "
+            f"states {euros(closing)}, and the books {euros(booked)} after these "
+            "lines. Look for a missing line in this file or an earlier one, and "
+            "reconcile before importing."
         )
 
 
@@ -68,7 +68,7 @@ class Booked:
     unknown: list[str] = field(default_factory=list)
     """The lines that went to SUSPENSE, and why."""
     balance: int = 0
-    """What lies at the bank after them."""
+    """The bank balance after them."""
     is_known: bool = False
     """Whether this very statement was booked before."""
     moved: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -162,12 +162,18 @@ def book_lines(
             if (before.text, before.amount, before.date) != (
                 line.text, line.amount, line.date,
             ):  # fmt: skip
-                rule = "this reference was booked with another text, amount or date"
+                rule = (
+                    "this reference was already booked with another text, amount or "
+                    "date"
+                )
                 problems.append(Problem(numbers[line.reference], "reference", rule))
             continue
         booked.balance += line.amount
         if booked.balance < 0:
-            rule = f"more money goes than lies at the bank: {booked.balance:,} cents"
+            rule = (
+                "outgoing payments exceed the bank balance by the books, "
+                f"{booked.balance:,} cents"
+            )
             problems.append(Problem(numbers[line.reference], "amount", rule))
             break
         new.append(line)
@@ -263,7 +269,7 @@ class BookStatement:
             ("SHA-256 of the file", "", request.content["digest"]),
             ("Lines", "", f"{len(request.content['lines']):,}"),
             (
-                "At the bank",
+                "Bank balance",
                 euros(booked.balance - sum_of(request)),
                 euros(booked.balance),
             ),
@@ -274,10 +280,10 @@ class BookStatement:
             rows.append((name, euros(was), euros(became)))
             if isinstance(account, CashAccount):
                 links[name] = account
-        warnings = [f"To SUSPENSE: {line}" for line in booked.unknown[:MOST_TOLD]]
+        warnings = [f"Unallocated: {line}" for line in booked.unknown[:MOST_TOLD]]
         if left := len(booked.unknown) - len(warnings):
-            warnings.append(f"To SUSPENSE: {left:,} more.")
-        warnings.append("Compare it with the bank's own page before you approve.")
+            warnings.append(f"Unallocated: {left:,} more.")
+        warnings.append("Compare it with the bank's own records before you approve.")
         return Preview(rows, warnings, links, listing(request.content["lines"]))
 
     def execute(self, request: ApprovalRequest) -> Booked:
@@ -308,7 +314,7 @@ class BookStatement:
             raise Superseded(str(error)) from None
         if booked.content != content:
             raise Superseded(
-                "Lines of it were booked meanwhile, or an account that they name has "
+                "Some lines have been booked since, or an account that they name has "
                 "changed."
             )
         return booked
@@ -389,9 +395,9 @@ def no_deposit(
 ) -> str:
     """Why an incoming payment is unallocated; empty: it is the client's."""
     if not found:
-        return "it names no deposit reference, or several"
+        return "no single deposit reference found"
     if client is None:
-        return f"{found} is no one's deposit reference"
+        return f"{found} is not a deposit reference of any account"
     assert client.account_id is not None
     status = standing[client.account_id]
     if status not in (Account.Status.ACTIVE, Account.Status.SUSPENDED):
@@ -402,13 +408,13 @@ def no_deposit(
 def no_withdrawal(found: str, withdrawal: Withdrawal | None, amount: int) -> str:
     """Why an outgoing payment paid no withdrawal; empty: it paid this one."""
     if not found:
-        return "it names no payment reference of a withdrawal, or several"
+        return "no single payment reference of a withdrawal found"
     if withdrawal is None:
-        return f"{found} is no withdrawal's payment reference, or was just paid"
+        return f"{found} is not the payment reference of an open withdrawal"
     if withdrawal.status != Withdrawal.Status.APPROVED:
         return f"the withdrawal {found} is {withdrawal.status}"
     if withdrawal.amount != amount:
-        return f"the withdrawal {found} is of {withdrawal.amount:,} cents"
+        return f"the withdrawal {found} has the amount {withdrawal.amount:,} cents"
     return ""
 
 
@@ -420,10 +426,10 @@ def read_lines(
     for row in rows:
         reference, text = row.values["reference"], row.values["text"]
         if not 0 < len(reference) <= REFERENCE_LENGTH:
-            rule = f"give 1 to {REFERENCE_LENGTH} characters, as the bank does"
+            rule = f"must have 1 to {REFERENCE_LENGTH} characters"
             problems.append(Problem(row.line, "reference", rule))
         elif (before := first.setdefault(reference, row.line)) != row.line:
-            rule = f"this reference stands on line {before} already; keep one"
+            rule = f"duplicate of the reference on line {before}; keep one"
             problems.append(Problem(row.line, "reference", rule))
         if len(text) > TEXT_LENGTH:
             rule = f"has {len(text)} characters; at most {TEXT_LENGTH} are kept"
@@ -431,13 +437,14 @@ def read_lines(
         amount = cents(row.values["amount"])
         if not amount:
             rule = (
-                f"{row.values['amount']!r:.40} is no whole number of cents other than "
-                "0; write digits without separators, a minus for money that went"
+                f"{row.values['amount']!r:.40} must be a non-zero whole number of "
+                "cents; write digits without separators, and a minus for outgoing "
+                "payments"
             )
             problems.append(Problem(row.line, "amount", rule))
         day = day_of(row.values["date"])
         if day is None:
-            rule = f"{row.values['date']!r:.40} is no day; write 2026-01-31"
+            rule = f"{row.values['date']!r:.40} is not a valid date; use YYYY-MM-DD"
             problems.append(Problem(row.line, "date", rule))
         if amount and day:
             lines.append(

@@ -54,7 +54,7 @@ def return_content(assignment: CashTransaction, reason: str) -> dict[str, Any]:
 
 
 def return_title(assignment: CashTransaction) -> str:
-    return f"{euros(assignment.amount)} back to SUSPENSE from {assignment.target}"
+    return f"{euros(assignment.amount)} back to suspense from {assignment.target}"
 
 
 class AssignMoney:
@@ -107,7 +107,7 @@ class AssignMoney:
         if content["assigns"]:
             deposit = unassigned().filter(pk=content["assigns"]).first()
             if deposit is None:
-                raise Superseded("This money was assigned meanwhile.")
+                raise Superseded("This receipt has already been assigned.")
             client = CashAccount.objects.select_related("account").get(pk=content["to"])
             account = client.account
             assert account is not None
@@ -121,12 +121,12 @@ class AssignMoney:
             pk=content["reverses"]
         )
         if hasattr(assignment, "reversed_by"):
-            raise Superseded("This was reversed meanwhile.")
+            raise Superseded("This assignment has already been reversed.")
         head = assignment.target.head
         if (available := head.balance - head.reserved) < assignment.amount:
             raise Superseded(
-                f"The account has {euros(available)} that is not reserved; "
-                f"{euros(assignment.amount)} would go back."
+                f"The account has {euros(available)} available; "
+                f"{euros(assignment.amount)} would be returned."
             )
         return Payment(
             Kind.REVERSAL, assignment.target_id, assignment.source_id,

@@ -16,7 +16,7 @@ HELD = "status IN ('REQUESTED', 'APPROVED')"
 INVARIANTS = (
     total_is_kept(Listed.ACCOUNTS, "accounts_account", "partner_id"),
     Invariant(
-        "every account has a cash account, and every cash account a head of its kind",
+        "each account has a cash account, and each cash account has a head of its kind",
         """
         SELECT count(*), count(*) FILTER (WHERE c.id IS NULL OR h.kind IS NULL
             OR h.kind <> c.kind OR (c.account_id IS NULL) <> (a.id IS NULL))
@@ -26,7 +26,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "every transaction has its two postings, and every posting its transaction",
+        "each transaction has two postings, and each posting has a transaction",
         """
         SELECT count(*), count(*) FILTER (WHERE x.legs IS DISTINCT FROM p.legs)
         FROM (
@@ -44,7 +44,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "postings are numbered from 1 without gaps, up to their head's",
+        "postings are numbered from 1 without gaps, up to the head's number",
         """
         SELECT sum(postings), count(*) FILTER (WHERE postings <> last_number
             OR last <> last_number OR postings > 0 AND first <> 1)
@@ -58,7 +58,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "every balance is the sum of its postings, and no client's is negative",
+        "each balance is the sum of its postings, and no client balance is negative",
         """
         SELECT count(*), count(*) FILTER (WHERE x.balance_after <> x.summed
             OR c.kind = 'CLIENT' AND x.balance_after < 0
@@ -71,7 +71,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "heads stand where their last posting does",
+        "each head equals its last posting",
         """
         SELECT count(*), count(*) FILTER (WHERE (h.balance, h.last_at) IS DISTINCT FROM
             (coalesce(p.balance_after, 0), t.at))
@@ -82,7 +82,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "postings and transactions say what they said when they were written",
+        "postings and transactions are unchanged since they were written",
         """
         SELECT sum(h.last_number), count(*) FILTER (
             WHERE h.fingerprint <> coalesce(x.digests, 0))
@@ -98,7 +98,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "times never run backwards, nor into the future",
+        "times never decrease, and none is in the future",
         """
         SELECT count(*), count(*) FILTER (
             WHERE at < before OR at > clock_timestamp())
@@ -115,7 +115,7 @@ INVARIANTS = (
         "SELECT count(*), (coalesce(sum(balance), 0) <> 0)::int FROM accounts_cashhead",
     ),
     Invariant(
-        "0 ≤ reserved ≤ balance, and Σ open withdrawals is reserved",
+        "0 ≤ reserved ≤ balance, and open withdrawals are reserved",
         f"""
         SELECT count(*), count(*) FILTER (WHERE h.reserved < 0
             OR h.kind = 'CLIENT' AND h.reserved > h.balance
@@ -129,7 +129,7 @@ INVARIANTS = (
     ),
     # Older statements have no `made_in`: they were not compared when booked.
     Invariant(
-        "every statement's closing balance is what lay at the bank by the books",
+        "each statement's closing balance equals the books' bank balance",
         """
         SELECT count(*), count(*) FILTER (
             WHERE x.closing_balance IS DISTINCT FROM coalesce(-x.balance_after, 0))
@@ -148,7 +148,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "every bank line is booked once: its amount, from or to the bank",
+        "each bank line is booked once, with its amount, from or to the bank",
         """
         SELECT count(*), count(*) FILTER (WHERE l.reference IS NULL OR t.id IS NULL
             OR l.amount <> CASE t.kind WHEN 'DEPOSIT' THEN t.amount ELSE -t.amount END
@@ -162,7 +162,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "a withdrawal is PAID by the bank line that names it, and by nothing else",
+        "each PAID withdrawal was paid by the bank line that names it",
         """
         SELECT count(*), count(*) FILTER (WHERE w.id IS NULL OR t.id IS NULL
             OR (w.amount, w.cash_account_id) <> (t.amount, t.source_id))
@@ -173,7 +173,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "what was approved or cancelled has its request, unless none was needed",
+        "each approved or cancelled withdrawal has its request, unless none was needed",
         """
         SELECT count(*), count(*) FILTER (WHERE w.request_id IS NOT NULL
             AND (o.is_executed IS NOT TRUE
@@ -185,7 +185,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "money that was assigned lay with SUSPENSE, and was assigned once",
+        "assigned money came from suspense, and was assigned once",
         """
         SELECT count(*), count(*) FILTER (WHERE x.times > 1 OR x.wrong)
         FROM (

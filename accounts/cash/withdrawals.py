@@ -39,21 +39,21 @@ def request_withdrawal(
         [locked] = Account.objects.raw(SHARE, [account.pk])
         if locked.status != Account.Status.ACTIVE:
             raise AccountNotActive(
-                f"The account is {locked.status}; cash is withdrawn from accounts that "
-                "are ACTIVE.",
+                f"The account is {locked.status}; cash can only be withdrawn from an "
+                "ACTIVE account.",
                 status=locked.status,
             )
         head = lock_heads([cash.pk])[cash.pk]
         before = Withdrawal.objects.filter(cash_account=cash, reference=reference)
         if first := before.first():
             raise DuplicateReference(
-                "The account has a withdrawal of this reference already.",
+                "The account already has a withdrawal with this reference.",
                 argument="input.reference",
                 withdrawalID=f"Withdrawal|{first.pk}",
             )
         if amount > head.available:
             raise InsufficientFunds(
-                f"The account has {head.available:,} cents that are not reserved; "
+                f"The account has {head.available:,} cents available; "
                 f"{amount:,} are needed.",
                 available=head.available,
                 required=amount,
@@ -79,7 +79,7 @@ def refuse(withdrawal: Withdrawal, reason: str) -> None:
         requested = Withdrawal.objects.filter(pk=withdrawal.pk, status=Status.REQUESTED)
         if not requested.update(status=Status.REFUSED, status_reason=reason):
             withdrawal.refresh_from_db()
-            raise NotRefused(f"The withdrawal is {withdrawal.status} by now.")
+            raise NotRefused(f"The withdrawal is now {withdrawal.status}.")
     withdrawal.refresh_from_db()
 
 
@@ -94,7 +94,11 @@ def content_of(withdrawal: Withdrawal, status: str, reason: str = "") -> dict[st
 
 
 def title_of(withdrawal: Withdrawal, status: str) -> str:
-    begin = "Withdrawal" if status == Status.APPROVED else "Cancelling the withdrawal"
+    begin = (
+        "Withdrawal"
+        if status == Status.APPROVED
+        else ("Cancellation of the withdrawal")
+    )
     amount, account = euros(withdrawal.amount), withdrawal.cash_account.account
     assert account is not None
     return f"{begin} of {amount} for {account.user}, {withdrawal.payment_reference}"
@@ -118,7 +122,7 @@ class MoveWithdrawal:
         balance, reserved, is_paid = head.balance, head.reserved, status == "APPROVED"
         rows = [
             ("Amount", "", euros(amount)),
-            ("Client, who is paid", "", str(account.user)),
+            ("Payee", "", str(account.user)),
             ("Account", "", f"{account.pk}, {account.status}"),
             ("Partner", "", str(account.partner)),
             ("Withdrawal", "", f"requested by {withdrawal.requested_by}"),
@@ -127,17 +131,17 @@ class MoveWithdrawal:
         ]
         if not is_paid:
             rows.append(
-                ("Reason (the partner reads it)", "", request.content["reason"])
+                ("Reason (visible to the partner)", "", request.content["reason"])
             )
         rows.append(("Status of the withdrawal", withdrawal.status, status))
         if is_paid:
-            paid = f"{euros(balance - amount)} once the bank has paid"
+            paid = f"{euros(balance - amount)} after payment by the bank"
             rows.append(("Balance of the account", euros(balance), paid))
         else:
             free = euros(reserved - amount)
             rows.append(("Reserved in the account", euros(reserved), free))
         links = {
-            "Client, who is paid": account.user,
+            "Payee": account.user,
             "Account": account,
             "Partner": account.partner,
             "Withdrawal": withdrawal,
@@ -147,8 +151,8 @@ class MoveWithdrawal:
         if is_paid:
             return Preview(rows, links=links)
         warning = (
-            "The cash is free again at once: be sure that the bank will not pay. If it "
-            "does, its line goes to SUSPENSE."
+            "The cash is released immediately. Make sure that the bank will not pay. "
+            "If it does, its line is booked to suspense."
         )
         return Preview(rows, [warning], links)
 
@@ -179,5 +183,5 @@ class MoveWithdrawal:
         return withdrawal, status
 
 
-CHANGED = "The withdrawal's status has changed since this was asked for."
+CHANGED = "The withdrawal's status has changed since the request."
 SHARE = "SELECT * FROM accounts_share(ARRAY[%s]::uuid[])"

@@ -14,7 +14,7 @@ class StaffChangeAdmin(ReadOnlyAdmin):
     list_select_related = ["person", "change"]
     list_filter = ["what", "at"]
     search_fields = ["person__email__startswith", "change__who__startswith"]
-    search_help_text = "The beginning of an email address, of either person"
+    search_help_text = "Beginning of an email address of either person"
     ordering = ["-id"]
 
     @admin.display(description="person")

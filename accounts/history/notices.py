@@ -17,7 +17,7 @@ from partnerapi.core.database import fetch
 
 logger = logging.getLogger(__name__)
 
-SUBJECT = "A colleague's access was changed"
+SUBJECT = "A colleague's access has changed"
 
 
 def send_notices(seconds: float) -> tuple[int, int]:
@@ -51,7 +51,8 @@ def tell_failure(notice: StaffNotice, error: str) -> None:
     StaffNotice.objects.filter(pk=notice.pk).update(error=error)
     if notice.tries == MOST_TRIES:
         logger.error(
-            "E-mail %d about a change of staff was given up after %d attempts: %s",
+            "E-mail %d about a staff change failed after %d attempts and is not "
+            "retried: %s",
             *(notice.pk, notice.tries, error),
         )
 
@@ -77,12 +78,12 @@ def message(notice: StaffNotice) -> EmailMessage:
         [
             *lines,
             "",
-            "For 24 hours, a person whose access someone else changed approves and "
-            "rejects nothing, unless the last line about them says that the owner's "
-            "command appointed them.",
+            "For 24 hours after another person has changed their access, a colleague "
+            "cannot approve or reject requests. This does not apply if the last line "
+            "about them says that the owner's command appointed them.",
             "",
-            "If you did not expect this, talk to your colleagues now. The back office "
-            "lists all of it under Changes of staff: "
+            "If you did not expect this, contact your colleagues now. The back office "
+            "lists all changes under Staff changes: "
             f"{address}/admin/accounts/staffchange/",
         ]
     )

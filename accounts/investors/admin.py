@@ -15,13 +15,13 @@ class OfUserAdmin(PrefixSearchAdmin, ReadOnlyAdmin):
     search_fields = user_columns("user__")
     person = "user_id"
     phrase_fields = ("user__company_name",)
-    search_help_text = "The beginning of the investor's email address or name"
+    search_help_text = "Beginning of the investor's email address or name"
     list_select_related = ["user", "tax_country", "partner"]
 
     @admin.display(description="decide")
     def page(self, row):
         page = reverse("admin:holder_compliance", args=[row.user_id])
-        return format_html('<a href="{}">on the holder\'s page</a>', page)
+        return format_html('<a href="{}">view on the holder\'s page</a>', page)
 
 
 @admin.register(InvestorProfile)

@@ -15,7 +15,7 @@ from partnerapi.core.backoffice import MOST_AT_ONCE, ProtectedAdmin
 class PartnerAdmin(ProtectedAdmin):
     protection = (
         "A partner that has accounts, API keys, grants or FIX sessions cannot be "
-        "deleted. Clear Is active, and every key is refused."
+        "deleted. Instead, clear “Is active” to disable all its keys."
     )
     list_display = ["login", "name", "is_active", "budget_points", "budget_refill"]
     list_filter = ["is_active"]
@@ -27,7 +27,7 @@ class PartnerAdmin(ProtectedAdmin):
         made = ["id", "created_at"]
         return made if obj is None else ["id", "login", "asks", "created_at"]
 
-    @admin.display(description="ask for")
+    @admin.display(description="request")
     def asks(self, partner):
         address = reverse("admin:partner_key", args=[partner.pk])
         return format_html('<a href="{}">an API key</a>', address)
@@ -43,8 +43,8 @@ class ApiKeyForm(forms.ModelForm):
         scopes = self.cleaned_data["scopes"]
         if further := sorted(set(scopes) - set(self.instance.scopes)):
             raise forms.ValidationError(
-                f"A key gets no further scope, and {', '.join(further)} is new. "
-                "Request another key with it."
+                f"Scopes cannot be added to a key. For {', '.join(further)}, request "
+                "another key."
             )
         return scopes
 
@@ -53,11 +53,12 @@ class ApiKeyForm(forms.ModelForm):
         expires_at, end = self.cleaned_data["expires_at"], self.instance.expires_at
         if expires_at and expires_at <= self.instance.created_at:
             raise forms.ValidationError(
-                "A key expires after it was made. To end it now, revoke it."
+                "The expiry must be later than the key's creation. To end the key now, "
+                "revoke it."
             )
         if end and (expires_at is None or expires_at > end):
             raise forms.ValidationError(
-                f"The end of a key is never moved to a later time than "
+                "The expiry of a key cannot be moved beyond "
                 f"{end:%Y-%m-%d %H:%M} UTC. Request another key."
             )
         return expires_at
@@ -95,13 +96,13 @@ class ApiKeyAdmin(admin.ModelAdmin):
     def has_delete_permission(self, request, obj=None):
         return False
 
-    @admin.display(description="ask for")
+    @admin.display(description="request")
     def asks(self, key):
         if key.revoked_at:
-            return "nothing: it was revoked"
+            return "none: the key is revoked"
         address = reverse("admin:partner_key", args=[key.partner_id])
         return format_html(
-            '<a href="{}?rotates={}">a key in its place</a>', address, key.pk
+            '<a href="{}?rotates={}">replacement key</a>', address, key.pk
         )
 
     @admin.action(description="Revoke selected keys", permissions=["change"])

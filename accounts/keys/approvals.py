@@ -36,7 +36,7 @@ def key_title(
 ) -> str:
     """The end stands before the scopes: a title that is too long loses the last."""
     end = f"expires {expires_at:%Y-%m-%d}" if expires_at else "never expires"
-    return f"API key for {partner}, {end}: {', '.join(sorted(scopes)) or 'no scope'}"
+    return f"API key for {partner}, {end}: {', '.join(sorted(scopes)) or 'no scopes'}"
 
 
 class IssueKey:
@@ -46,22 +46,22 @@ class IssueKey:
         content = request.content
         partner, at = self.partner(content), expiry(content)
         old = self.rotated(content)
-        end = f"{at:%Y-%m-%d %H:%M} UTC" if at else "NEVER ENDS: it works until revoked"
+        end = f"{at:%Y-%m-%d %H:%M} UTC" if at else "NEVER EXPIRES: valid until revoked"
         live = ApiKey.objects.live(timezone.now()).filter(partner=partner).count()
         rows = [
             ("Partner", "", str(partner)),
             ("Scopes", ", ".join(old.scopes) if old else "", scopes_of(content)),
-            ("End of the key", "", end),
-            ("Live keys of the partner", f"{live:,}", f"{live + 1:,}"),
+            ("Expiry", "", end),
+            ("Active keys of the partner", f"{live:,}", f"{live + 1:,}"),
         ]
         links: dict[str, Model] = {"Partner": partner}
         warnings = []
         if at is None:
-            warnings.append("This key never ends. A key with an end is safer.")
+            warnings.append("This key never expires. A key with an expiry is safer.")
         if old:
             hours = content["with"]["overlapHours"]
-            name = f"Key …{old.last_four}, which it replaces"
-            rows.append((name, "active", f"ends {hours:,} hours after the issue"))
+            name = f"Replaced key …{old.last_four}"
+            rows.append((name, "active", f"revoked {hours:,} hours after issue"))
             links[name] = old
         return Preview(rows, warnings, links)
 
@@ -77,7 +77,7 @@ class IssueKey:
     def partner(self, content: dict[str, Any]) -> Partner:
         partner = Partner.objects.get(pk=content["partner"])
         if not partner.is_active:
-            raise Superseded(f"{partner} is switched off, so its keys are refused.")
+            raise Superseded(f"{partner} is switched off, so its keys are rejected.")
         unknown = set(content["scopes"]) - set(Scope.values)
         if unknown:
             raise Superseded(
@@ -85,7 +85,7 @@ class IssueKey:
             )
         at = expiry(content)
         if at and at <= timezone.now():
-            raise Superseded("The key would have expired by now.")
+            raise Superseded("The expiry of the requested key has passed.")
         return partner
 
     def rotated(self, content: dict[str, Any]) -> ApiKey | None:
@@ -93,7 +93,7 @@ class IssueKey:
             return None
         old = ApiKey.objects.get(pk=content["with"]["rotates"])
         if old.revoked_at:
-            raise Superseded(f"Key …{old.last_four} was revoked meanwhile.")
+            raise Superseded(f"Key …{old.last_four} has been revoked since.")
         return old
 
 

@@ -135,11 +135,14 @@ def check_peppers() -> None:
     if others and not others & set(ours):
         if not settings.PARTNER_API_SANDBOX:
             raise StartRefused(
-                "PARTNER_API_KEY_PEPPER is not the one that keyed the API keys of this "
-                "database, so that all would be refused; set the one that was used "
-                "before, after the new one and a comma where it is to be replaced"
+                "PARTNER_API_KEY_PEPPER does not match the API keys in this database, "
+                "so all keys would be rejected. Set the previous pepper; to replace "
+                "it, set the new one, a comma, and the previous one"
             )
-        logger.warning("PARTNER_API_KEY_PEPPER is new here: older API keys are refused")
+        logger.warning(
+            "PARTNER_API_KEY_PEPPER is new in this database: older API keys are "
+            "rejected"
+        )
     missing = [digest for digest in ours[::2] if digest not in others]
     if missing:
         execute(LEARN, [missing])

@@ -21,7 +21,7 @@ def add_staff(parser: CommandParser) -> None:
         "--staff",
         metavar="EMAIL",
         required=True,
-        help="the member of staff who does it",
+        help="the member of staff responsible",
     )
 
 
@@ -31,14 +31,16 @@ def add_second_person(parser: CommandParser) -> None:
     ways.add_argument(
         "--request",
         action="store_true",
-        help="ask a second person for it, and do nothing yet; it wants the password of "
-        "--staff",
+        help=(
+            "request approval by a second person, and do nothing yet; requires the "
+            "password of --staff"
+        ),
     )
     ways.add_argument(
         "--approval",
         metavar="ID",
         type=UUID,
-        help="the approved request, of the same content, that this carries out",
+        help="id of the approved request to execute; its content must be the same",
     )
 
 
@@ -57,9 +59,9 @@ def filed(
         raise CommandError(f"{error} Nothing was written.") from None
     until = request.expires_at
     return (
-        f"Request {request.pk}: {request.title}. A second member of staff decides it "
-        f"in the admin until {until:%Y-%m-%d %H:%M} UTC. What the approval does not "
-        f"carry out there follows with --approval {request.pk}."
+        f"Request {request.pk}: {request.title}. A second member of staff decides on "
+        f"it in the admin until {until:%Y-%m-%d %H:%M} UTC. If approval alone does not "
+        f"execute it, run this command again with --approval {request.pk}."
     )
 
 
@@ -77,11 +79,11 @@ def prove(person: User) -> None:
         devices = TOTPDevice.objects.filter(user=person, confirmed=True)
         proven = any(device.verify_token(code) for device in devices)
     if not proven:
-        factor = " and the code of the second factor that they enrolled at a sign-in"
+        factor = " and the code of their second factor"
         raise CommandError(
-            f"--request asks in the name of {person.email}: give their password"
-            f"{factor * settings.PARTNER_API_STAFF_OTP}, on standard input where there "
-            "is no terminal. Nothing was written."
+            f"--request files in the name of {person.email}: enter their "
+            f"password{factor * settings.PARTNER_API_STAFF_OTP}, on standard input if "
+            "there is no terminal. Nothing was written."
         )
 
 
@@ -103,7 +105,7 @@ def approver(approval: UUID) -> str:
         return decision.get().decided_by.email or ""
     except ApprovalDecision.DoesNotExist:
         raise CommandError(
-            f"--approval {approval}: no one has approved such a request."
+            f"--approval {approval}: there is no approved request of this kind."
         ) from None
 
 
@@ -117,8 +119,8 @@ def active_staff(option: str, email: str) -> User:
         return User.objects.get(email=email.lower(), is_staff=True, is_active=True)
     except User.DoesNotExist:
         raise CommandError(
-            f"{option} {email}: no active member of staff has this address. "
-            "The admin lists users who are staff."
+            f"{option} {email}: no active member of staff has this address. The admin "
+            "lists staff users."
         ) from None
 
 
@@ -151,6 +153,6 @@ def user_named(text: str) -> User:
         ) from None
     except User.MultipleObjectsReturned:
         raise CommandError(
-            f"Several users have the wallet address {text}, in other letter cases; "
-            "name one by its id."
+            f"Several users have the wallet address {text}, in different letter case; "
+            "give an id instead."
         ) from None

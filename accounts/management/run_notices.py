@@ -8,9 +8,9 @@ SECONDS = 60
 
 
 class Command(CommandWithExamples):
-    help = """Send the e-mails that are due: they tell deciders of changes of staff.
+    help = """Send the pending e-mails that notify approvers of staff changes.
 
-A worker does so every two seconds.
+A worker runs this every two seconds.
 
 examples:
   manage.py run notices
@@ -18,11 +18,13 @@ examples:
 
     def handle(self, **options):
         if not settings.EMAIL_URL:
-            raise CommandError("EMAIL_URL is not set: nothing was sent, and all waits.")
+            raise CommandError(
+                "EMAIL_URL is not set: nothing was sent; all e-mails wait."
+            )
         sent, failed = send_notices(SECONDS)
         said = f"Sent {sent} e-mails; {failed} failed."
         if failed:
             raise CommandError(
-                f"{said} They are tried again; their rows say what the server said."
+                f"{said} They are retried; their rows hold the server's answer."
             )
         return said

@@ -4,10 +4,10 @@ from partnerapi.core.invariants import tell
 
 
 class Command(CommandWithExamples):
-    help = """Check everything that must be true of cash, a line for each rule.
+    help = """Check the integrity of cash, one line per rule.
 
-It reads all cash and what guards it, and changes nothing. The exit code is 1 where a
-rule is broken: then someone got past the database's guards.
+This reads all cash data and its database guards, and changes nothing. The exit code is
+1 if a rule is broken, which means that the guards were bypassed.
 
 examples:
   manage.py verify cash

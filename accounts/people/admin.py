@@ -73,14 +73,14 @@ class UserAdmin(PrefixSearchAdmin, ProtectedAdmin, AuthUserAdmin):
     list_filter = ["type", "legal_form", "is_staff", "is_active"]
     search_fields = user_columns()
     phrase_fields = ("company_name",)
-    search_help_text = "The beginning of an email address, a name or a company's name"
+    search_help_text = "Beginning of an email address, a name or a company name"
     ordering = ["-id"]
     # A user's entries in the log would be deleted with the user.
     also_protected_by = ("logentry",)
     protection = (
-        "A user who has an account, a holder profile, legacy shares or an issuer can "
-        "not be deleted. Nor can present and past colleagues: what they did stays on "
-        "the log. Clear Active below, and they sign in no more."
+        "A user with an account, a holder profile, legacy shares or an issuer cannot "
+        "be deleted. Neither can current or former staff, because the log names them. "
+        "Clear “Active” below to prevent them from signing in."
     )
     autocomplete_fields = ["country"]
     readonly_fields = ["id", "created_at", "last_login"]
@@ -133,8 +133,9 @@ class UserAdmin(PrefixSearchAdmin, ProtectedAdmin, AuthUserAdmin):
                 removed += 1
         self.message_user(
             request,
-            f"{removed} users enrol a new second factor when they sign in, and decide "
-            "nothing for 24 hours. A colleague removes your own.",
+            f"{removed} users must enrol a new second factor at their next sign-in, "
+            "and cannot decide on requests for 24 hours. Only a colleague can remove "
+            "your own.",
             messages.SUCCESS,
         )
 
@@ -159,15 +160,15 @@ def may_touch(request, user):
 @admin.register(UserHolder)
 class UserHolderAdmin(PrefixSearchAdmin, ProtectedAdmin):
     protection = (
-        "A profile stays with its user, and forever once it has an account in the "
-        "register."
+        "A profile cannot move to another user. Once it has an account in the "
+        "register, it cannot be deleted."
     )
     list_display = ["name", "user", "wallet_address"]
     list_select_related = ["user"]
     search_fields = user_columns("user__")
     person = "user_id"
     phrase_fields = ("user__company_name",)
-    search_help_text = "The beginning of the user's email address or name"
+    search_help_text = "Beginning of the user's email address or name"
     ordering = ["-id"]
     autocomplete_fields = ["user"]
 

@@ -68,7 +68,7 @@ def followed(
                 return _follow(users, tokens, reason, change, lock)
         except _CameUp:
             continue
-    raise LockTimeout("Orders of this holder keep coming; try again.")
+    raise LockTimeout("New orders of this holder keep arriving; try again.")
 
 
 def _follow(

@@ -80,7 +80,7 @@ def import_holders(
     return changes
 
 
-NOTED = """'this file is noted as imported on ' || to_char(b.created_at, 'YYYY-MM-DD')
+NOTED = """'this file was already imported on ' || to_char(b.created_at, 'YYYY-MM-DD')
         || ' by ' || b.imported_by || '; to import it again, save it with another line '
         || 'break at its end'"""
 MISSING = f"""
@@ -136,7 +136,7 @@ class Checks:
             self.problems.append(Problem(line, columns[field], rule))
 
         if len(name) > LONGEST_NAME:
-            rule = f"has {len(name)} characters, at most {LONGEST_NAME} are kept"
+            rule = f"has {len(name)} characters; the limit is {LONGEST_NAME}"
             refuse("name", rule)
         if kind and kind not in User.Type.values:
             refuse("kind", KINDS_RULE.format(values["kind"]))
@@ -149,12 +149,12 @@ class Checks:
                 )
                 refuse("name", rule)
             if lei:
-                refuse("lei", "an individual has no LEI; leave it empty")
+                refuse("lei", "an individual has no LEI; leave it blank")
         if not (email or wallet or lei):
             others = f"{columns['wallet']} and {columns['lei']}"
-            refuse("email", f"is empty, and so are {others}; give one of them")
+            refuse("email", f"is blank, as are {others}; give one of them")
         if email and not is_email(email):
-            refuse("email", f"{values['email']!r:.80} is no e-mail address")
+            refuse("email", f"{values['email']!r:.80} is not an e-mail address")
         if wallet and not WALLET.fullmatch(wallet):
             rule = f"{values['wallet']!r:.80} is not 0x and 40 hexadecimal digits"
             refuse("wallet", rule)
@@ -218,8 +218,9 @@ FIND = """
     JOIN accounts_userholder h ON lower(h.wallet_address) = lower(i.wallet)
 """
 SEVERAL_USERS = """
-    SELECT line, max(named_by), 'names another user than the line''s other columns ('
-        || string_agg(DISTINCT user_id::text, ', ') || '); correct one'
+    SELECT line, max(named_by),
+        'names a different user from the line''s other columns ('
+            || string_agg(DISTINCT user_id::text, ', ') || '); correct one'
     FROM found_holder GROUP BY line HAVING count(DISTINCT user_id) > 1
 """
 
@@ -244,7 +245,7 @@ KNOW = """
     FROM (SELECT DISTINCT line, user_id FROM found_holder) f WHERE f.line = i.line
 """
 TWICE = """
-    SELECT line, '{field}', {field} || ' stands on line ' || first || ' already'
+    SELECT line, '{field}', {field} || ' is already on line ' || first
     FROM (
         SELECT line, {field}, min(line) OVER (PARTITION BY lower({field})) AS first
         FROM incoming_holder WHERE {field} IS NOT NULL
@@ -274,10 +275,10 @@ CONTRADICTIONS = """
         ('kind', known_id IS NULL AND kind IS NULL,
             'is empty; a new holder is INDIVIDUAL or COMPANY'),
         ('kind', kind <> type,
-            'is ' || kind || ', and user ' || known_id || ' is ' || type
+            'is ' || kind || ', but user ' || known_id || ' is ' || type
             || '; correct one'),
         ('lei', kind IS NULL AND lei IS NOT NULL AND type = 'INDIVIDUAL',
-            'user ' || known_id || ' is an individual, who has no LEI'),
+            'user ' || known_id || ' is an individual and cannot have an LEI'),
         ('email', email <> had_email,
             'user ' || known_id || ' has the address ' || had_email || '; correct one'),
         ('wallet', lower(wallet) <> lower(had_wallet),

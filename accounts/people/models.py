@@ -73,7 +73,7 @@ def validate_lei(value: str) -> None:
         )
     if not "02" <= value[18:] <= "98" or not stdnum_lei.is_valid(value):
         raise ValidationError(
-            "The check digits of this LEI are wrong; read it again at its source."
+            "The check digits of this LEI are wrong; check it against its source."
         )
 
 

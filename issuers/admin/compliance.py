@@ -57,7 +57,7 @@ class TokenRuleAdmin(ReadOnlyAdmin):
     def says(self, rule):
         return text_of(rule.kind, rule.parameters)
 
-    @admin.display(description="ask for")
+    @admin.display(description="request")
     def asks(self, rule):
         given = urlencode({"token": rule.token.symbol, "rule": rule.kind})
         page = reverse("admin:ask", args=["rule"])
@@ -95,7 +95,7 @@ class RestrictionAdmin(OfHolderAdmin):
     )  # fmt: skip
     fields = readonly_fields
 
-    @admin.display(description="ask for")
+    @admin.display(description="request")
     def asks(self, restriction):
         if restriction.ended_at:
             return "-"

@@ -90,7 +90,7 @@ class TokenAdmin(ProtectedAdmin):
         cents = token.ledger_head.price_cents
         return "none: counts 0" if cents is None else euros(cents)
 
-    @admin.display(description="ask for")
+    @admin.display(description="request")
     def asks(self, token):
         asks = [(f"?token={token.symbol}", *ask) for ask in ASKS]
         if token.is_traded:

@@ -29,7 +29,7 @@ from partnerapi.core.database import execute, fetch, rows_of
 LINES_OF_A_STEP = 200
 HELD_LENGTH = 500
 CHANGED = "The line was changed after this delivery was frozen; deliver it anew."
-GONE = "There is no such line any more; leave it out."
+GONE = "There is no such line any more; omit it."
 NO_TOKEN = "The line names no token of its issuer; choose one first."
 REMEDIES = {
     InsufficientBalance: "have the treasury get them first, or the tokens made for it",

@@ -257,7 +257,7 @@ def judged_lines(are_there: bool) -> Problems:
 
 
 TWICE = """
-    SELECT line, 'reference', reference || ' stands on line ' || first || ' already'
+    SELECT line, 'reference', reference || ' is already on line ' || first
     FROM (
         SELECT line, reference, min(line) OVER (PARTITION BY reference) AS first
         FROM incoming_line WHERE reference <> ''

@@ -109,7 +109,7 @@ def writing(dry_run: bool, approval: UUID | None = None) -> Iterator[None]:
             transaction.set_rollback(dry_run)
     except NotApproved as error:
         raise CommandError(
-            f"{error} Nothing was written; --request asks for it."
+            f"{error} Nothing was written; use --request to request approval."
         ) from None
     except LedgerError as error:
         raise CommandError(f"{error} Nothing was written.") from None

@@ -104,7 +104,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "times never run backwards, nor into the future",
+        "times never decrease, and none is in the future",
         """
         SELECT count(*), count(*) FILTER (
             WHERE effective_at < before OR effective_at > clock_timestamp())

@@ -185,7 +185,7 @@ def check_attest(context, input):
     until = input.get("verified_until")
     if until is not None and input["verification"] != Verified.VERIFIED:
         raise BadUserInput(
-            "`verifiedUntil` only applies to VERIFIED; leave it out.",
+            "`verifiedUntil` only applies to VERIFIED; omit it.",
             argument="input.verifiedUntil",
         )
 

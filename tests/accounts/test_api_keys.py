@@ -78,7 +78,7 @@ def test_issues_a_key_to_a_new_partner_with_every_scope_for_some_days():
         (["acme_co", "--all-scopes", "--create-partner=A"], "login: .*already exists"),
         (["_x_", "--all-scopes", "--create-partner=A"], "login: Enter a valid value"),
         (["new", "--all-scopes", "--create-partner="], "name: This field cannot be"),
-        (["acme_co"], "Name what the key may do: --scope or --all-scopes"),
+        (["acme_co"], "Give the key scopes with --scope or --all-scopes"),
         (["acme_co", "--scope=all"], "invalid choice: 'all'"),
         (["acme_co", "--all-scopes", "--expires-in=0"], "'0' is not a number of days"),
         (["acme_co", "--all-scopes", "--expires-in=3651"], "'3651' is not a number"),
@@ -101,8 +101,8 @@ def test_refuses_to_issue_to_a_partner_that_is_switched_off(acme):
 def test_revokes_by_id(key):
     said = run("key", "revoke", str(key.id))
     assert said == (
-        f"Key {key.id} (…{key.last_four}) of acme_co is revoked; "
-        "every process refuses it within one second."
+        f"Key {key.id} (…{key.last_four}) of acme_co is revoked; every process rejects "
+        "it within one second."
     )
     key.refresh_from_db()
     assert key.revoked_at is not None
@@ -122,7 +122,7 @@ def test_revokes_by_login_and_last_four_but_not_in_a_dry_run(key):
 def test_refuses_to_revoke_twice_and_keeps_the_first_time(key):
     run("key", "revoke", str(key.id))
     first = ApiKey.objects.get().revoked_at
-    with pytest.raises(CommandError, match=f"Key {key.id} .* was revoked at .* alre"):
+    with pytest.raises(CommandError, match=f"Key {key.id} .* was already revoked at"):
         run("key", "revoke", "acme_co", key.last_four)
     assert ApiKey.objects.get().revoked_at == first
 
@@ -143,7 +143,7 @@ def test_refuses_to_choose_between_keys_with_the_same_last_four(key, acme):
         (["acme_co"], "acme_co is not the id of a key"),
         (["019376a2-5c1e-7b04-9c55-2f0e6f6f1d11"], "There is no key 019376a2"),
         (["nobody", "abcd"], "no integration account nobody"),
-        (["acme_co", "????"], r"acme_co has no key that ends in \?\?\?\?"),
+        (["acme_co", "????"], r"acme_co has no key ending in \?\?\?\?"),
     ],
 )
 def test_refuses_to_revoke_what_is_not_there(key, arguments, reason):
@@ -182,7 +182,7 @@ def test_lists_keys_with_their_state_and_no_secret(key, acme):
 
 
 def test_lists_nothing_helpfully(acme):
-    assert run("key", "list") == "There are no keys. key issue makes one."
+    assert run("key", "list") == "There are no keys. key issue creates one."
     assert json.loads(run("key", "list", "--json")) == []
     with pytest.raises(CommandError, match="no integration account nobody"):
         run("key", "list", partner="nobody")

@@ -85,7 +85,8 @@ def moves(account: Account) -> list[tuple[object, ...]]:
 def test_changes_the_status_in_the_name_of_staff(account: Account, named: str):
     said = change(named.format(id=account.pk), "active", "--reason= Identity checked ")
     assert said == (
-        f"Account|{account.pk} of Otto Lund at Acme (acme) went from PENDING to ACTIVE."
+        f"Account|{account.pk} of Otto Lund at Acme (acme) changed from PENDING to "
+        "ACTIVE."
     )
     account.refresh_from_db()
     assert (account.status, account.status_reason) == ("ACTIVE", "Identity checked")
@@ -94,8 +95,8 @@ def test_changes_the_status_in_the_name_of_staff(account: Account, named: str):
 
 def test_a_dry_run_judges_the_move_and_writes_nothing(account: Account):
     assert change(account.pk, "ACTIVE", "--dry-run") == (
-        f"Account|{account.pk} of Otto Lund at Acme (acme) would go from PENDING to "
-        "ACTIVE (dry run: nothing was written)"
+        f"Account|{account.pk} of Otto Lund at Acme (acme) would change from PENDING "
+        "to ACTIVE (dry run: nothing was written)"
     )
     with pytest.raises(CommandError, match="cannot become SUSPENDED"):
         change(account.pk, "SUSPENDED", "--dry-run")
@@ -105,7 +106,7 @@ def test_a_dry_run_judges_the_move_and_writes_nothing(account: Account):
 
 def test_the_status_that_it_has_changes_nothing(account: Account):
     assert change(account.pk, "PENDING") == (
-        f"Account|{account.pk} of Otto Lund at Acme (acme) is PENDING already; nothing "
+        f"Account|{account.pk} of Otto Lund at Acme (acme) is already PENDING; nothing "
         "was written."
     )
     assert moves(account) == []
@@ -124,8 +125,8 @@ def test_does_not_close_without_one(account: Account, before: list[str]):
     with pytest.raises(CommandError) as refusal:
         change(account.pk, "CLOSED")
     assert str(refusal.value) == (
-        f"The account is {before[-1]}; a second member of staff must approve CLOSED: "
-        "ask with --request. Nothing was written."
+        f"The account is {before[-1]}; CLOSED needs the approval of a second member of "
+        "staff: use --request. Nothing was written."
     )
     account.refresh_from_db()
     assert account.status == before[-1]
@@ -138,7 +139,7 @@ def test_the_second_person_is_somebody_else_on_the_staff(account: Account, secon
     request = asked(account)
     with pytest.raises(NotApproved, match="other than the one that filed it"):
         decide(request, User.objects.get(email=second), is_approved=True)
-    with pytest.raises(CommandError, match="no one has approved such a request"):
+    with pytest.raises(CommandError, match="there is no approved request of this kind"):
         change(account.pk, "CLOSED", f"--approval={request.pk}")
     account.refresh_from_db()
     assert account.status == "ACTIVE"
@@ -206,7 +207,7 @@ def test_a_request_wants_the_code_of_a_second_factor_where_one_is_needed(
     ask += ["--reason=By letter", "--request"]
 
     def refused(*lines: str) -> None:
-        with typing(*lines), pytest.raises(CommandError, match="give their password"):
+        with typing(*lines), pytest.raises(CommandError, match="enter their password"):
             call_command(*ask)
         assert not ApprovalRequest.objects.exists()
 

@@ -90,7 +90,7 @@ def test_refuses_a_second_open_account(acme: Partner, otto: User, more: list[str
     with pytest.raises(CommandError) as refusal:
         create("acme", "otto@example.com", *more)
     assert str(refusal.value) == (
-        f"Otto Lund has Account|{account.pk} at Acme (acme) already; it is PENDING. "
+        f"Otto Lund already has Account|{account.pk} at Acme (acme); it is PENDING. "
         "Nothing was written."
     )
     assert Account.objects.count() == AccountStatusChange.objects.count() == 1

@@ -58,7 +58,9 @@ def test_makes_users_and_profiles_once(load):
     bo = User.objects.get(email="bo@example.com")
     assert (bo.is_active, bo.is_staff, bo.is_superuser) == (True, False, False)
     assert not bo.has_usable_password()
-    assert load(BO, ACME) == "holders.csv was imported before; nothing was written."
+    assert load(BO, ACME) == (
+        "holders.csv has already been imported; nothing was written."
+    )
     assert HolderImport.objects.get().imported_by == STAFF
 
 
@@ -96,7 +98,7 @@ def test_semicolons_and_tabs_separate_as_well(load, separator):
         (BO.replace("Bo van Berg", ""), "line 3, name: is empty"),
         (BO.replace("INDIVIDUAL", "PERSON"), "line 3, kind: 'PERSON' is neither IND"),
         (BO.replace("Bo@", "Bo"), "line 3, email: 'Boexample.com' is no e-mail"),
-        (BO.replace("Bo@example.com", ""), "line 3, email: is empty, and so are wal"),
+        (BO.replace("Bo@example.com", ""), "line 3, email: is blank, as are wal"),
         (BO.replace(",,,NO", f",{WALLET}0,,NO"), f"line 3, wallet: '{WALLET}0' is not"),
         (BO.replace(",,,NO", f",,{LEI},NO"), "line 3, lei: an individual has no LEI"),
         (BO.replace("NO", "ZZ"), "line 3, country: 'ZZ' is not an ISO 3166"),

@@ -73,7 +73,9 @@ def test_no_key_is_refused_while_peppers_change(acme, settings):
     late = issue(acme)
     for token in (before, first, early, late):
         assert use(token).pepper_id == peppers.known()[1].id
-    assert "keys new digests: 4 live keys, last used 2" in listed().splitlines()[0]
+    assert (
+        "used for new digests: 4 active keys, last used 2"
+    ) in listed().splitlines()[0]
     assert listed().splitlines()[1].endswith(": no active keys")
 
     settings.PARTNER_API_KEY_PEPPER = "new"
@@ -112,7 +114,7 @@ def test_a_key_of_the_release_before_is_bound_when_it_is_used(acme, is_noted: bo
         # Processes of the release before may still serve: they know this one.
         spread()
         assert use(token).pepper == before
-        assert ", of secrets alone, keys new digests: 1 live keys" in listed()
+        assert ", of secrets alone, used for new digests: 1 live keys" in listed()
     tamper("UPDATE accounts_pepper SET first_used_at = now() - interval '25 hours'")
     moved = use(token)
     assert moved.pepper is not None
@@ -244,4 +246,4 @@ def test_keys_of_a_pepper_that_was_taken_out_are_told(acme, settings):
     settings.PARTNER_API_KEY_PEPPER = "new,old"
     peppers.check_peppers()
     settings.PARTNER_API_KEY_PEPPER = "new"
-    assert "not listed, so refused: 1 live keys, last used never" in listed()
+    assert "not in the setting, so rejected: 1 live keys, last used never" in listed()

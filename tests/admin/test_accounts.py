@@ -99,7 +99,7 @@ def test_staff_move_accounts_of_one_status_and_leave_the_others(
     response = act(staff, action, accounts, " Seen in person ")
     assert told(response) == [
         f"1 accounts are now {target}.",
-        f"4 were left as they are: they were not {source}.",
+        f"4 accounts were not {source}, and stay unchanged.",
     ]
     assert statuses(accounts) == {status: status for status in PATHS} | {source: target}
     assert AccountStatusChange.objects.count() == before + 1

@@ -443,7 +443,8 @@ def test_a_key_can_not_expire_before_it_was_made(staff):
     data = {"scopes": key.scopes, "expires_at_0": "2020-01-01", "expires_at_1": "0:00"}
     response = staff.post(page(ApiKey, "change", key.pk), data)
     assert response.context["adminform"].form.errors["expires_at"] == [
-        "A key expires after it was made. To end it now, revoke it."
+        "The expiry must be later than the key's creation. To end the key now, revoke "
+        "it."
     ]
 
 

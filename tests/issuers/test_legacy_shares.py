@@ -81,7 +81,9 @@ def test_imports_a_file_once_and_a_corrected_one_again(load, world: World):
     )
     assert rows() == []
     assert load(ONE, TWO) == said + "2 created, 0 updated, 0 unchanged"
-    assert load(ONE, TWO) == "register.csv was imported before; nothing was written."
+    assert load(ONE, TWO) == (
+        "register.csv has already been imported; nothing was written."
+    )
     corrected = ONE.replace("100", "90")
     assert load(corrected) == said + "0 created, 1 updated, 0 unchanged"
     assert rows() == [("L-1", 90, 125, PENDING), ("L-2", 7, 0, PENDING)]

@@ -122,7 +122,7 @@ def test_each_is_told_once_who_did_what_to_whom(changed, mailbox):
     assert send_notices(SECONDS) == (0, 0)
     assert sorted(address for address, _ in mailbox.taken) == [ANA, ILSE, SAM]
     [text] = mailbox.to(ANA)
-    assert "Subject: A colleague's access was changed" in text
+    assert "Subject: A colleague's access has changed" in text
     assert f"- {ILSE}: password set, by {SAM}, page /admin/accounts/user/" in text
     assert "/admin/accounts/staffchange/" in text
 

@@ -453,5 +453,5 @@ def test_a_file_is_looked_through(readable, running_server):
     file = {"name": "bank.csv", "mimeType": "text/csv", "buffer": content}
     page.get_by_label("File:").set_input_files(file)
     page.get_by_role("button", name="Preview").click()
-    page.get_by_text("The bank says €0.50").wait_for()
+    page.get_by_text("the bank states €0.50").wait_for()
     assert [*faults()] == []

@@ -16,7 +16,7 @@ def asked(back_office, colleague, running_server):  # noqa: F811
     address = running_server["admin"]
     colleague.goto(address + "accounts/withdrawal/?status__exact=REQUESTED")
     colleague.locator("#result_list tbody th a").first.click()
-    colleague.get_by_role("link", name="its approval").click()
+    colleague.get_by_role("link", name="approval").click()
     colleague.locator("#id_reason").fill("The client's own account")
     colleague.get_by_role("button", name="Submit for approval").click()
     colleague.get_by_role("button", name="Retract this request").wait_for()

@@ -100,7 +100,7 @@ def test_a_withdrawal_is_decided_by_two_and_paid_by_a_file(
     text = colleague.locator(".field-payment_reference .readonly").inner_text()
     cents = colleague.locator(".field-cents .readonly").inner_text()
     amount = re.sub("[^0-9]", "", cents)
-    colleague.get_by_role("link", name="its approval").click()
+    colleague.get_by_role("link", name="approval").click()
     request = ask(colleague, "The client's own account")
     page.goto(request)
     found = [*faults()]
@@ -127,7 +127,7 @@ def test_unknown_money_is_assigned_by_two(
     reference = colleague.locator(".field-deposit_reference .readonly").inner_text()
     colleague.goto(f"{address}find/?q={name}")
     line = colleague.url
-    colleague.get_by_role("link", name="its assignment").click()
+    colleague.get_by_role("link", name="assignment").click()
     colleague.locator("#id_account").fill(reference)
     approve(page, ask(colleague, "They told us on the telephone"))
     found = []

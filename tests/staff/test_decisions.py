@@ -306,7 +306,7 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
         {
             "Partner": ".*",
             "Scopes": "issuers:read",
-            "End of the key": "NEVER ENDS: it works until revoked",
+            "Expiry": "NEVER EXPIRES: valid until revoked",
         },
     ),
     "CLOSING": (
@@ -325,9 +325,12 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
         "Withdrawal of €500.00 for .*, RF.*",
         {
             "Amount": "€500.00",
-            "Client, who is paid": ".*",
+            "Payee": ".*",
             "Partner": ".*",
-            "Balance of the account": ("€1,000.00", "€500.00 once the bank has paid"),
+            "Balance of the account": (
+                "€1,000.00",
+                ("€500.00 after payment by the bank"),
+            ),
         },
     ),
     "ASSIGNMENT": (
@@ -345,7 +348,7 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
         "Bank statement bank.csv: €350.00 for clients",
         {
             "Lines": "1",
-            "At the bank": ("€0.00", "€350.00"),
+            "Bank balance": ("€0.00", "€350.00"),
             "Balance of .* at .*": ("€0.00", "€350.00"),
         },
     ),

@@ -257,7 +257,10 @@ class Insider:
             "--reason",
             "Due",
         )
-        with typing(PASSWORD), pytest.raises(CommandError, match="give their password"):
+        with (
+            typing(PASSWORD),
+            pytest.raises(CommandError, match=("enter their password")),
+        ):
             call_command(*said, "--request", "--staff", "bo@staff.example")
         for request in ApprovalRequest.objects.exclude(filed_by=self.user):
             self.client.post(link(request), {"do": "approve"})

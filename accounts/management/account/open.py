@@ -51,8 +51,8 @@ def active_partner(login):
         partner = Partner.objects.get(login=login)
     except Partner.DoesNotExist:
         raise CommandError(
-            f"There is no integration account {login}. "
-            "key issue --create-partner makes one."
+            f"There is no integration account {login}. key issue --create-partner "
+            "creates one."
         ) from None
     if not partner.is_active:
         raise CommandError(
@@ -67,6 +67,6 @@ def already_open(partner, client):
         status__in=[Account.Status.CLOSED, Account.Status.REJECTED]
     )
     return CommandError(
-        f"{client} has Account|{account.pk} at {partner} already; it is "
+        f"{client} already has Account|{account.pk} at {partner}; it is "
         f"{account.status}. Nothing was written."
     )

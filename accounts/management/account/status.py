@@ -31,7 +31,7 @@ LONGEST_REASON = AccountStatusChange._meta.get_field("reason").max_length
 def reason_text(text):
     if not text.strip() or len(text) > LONGEST_REASON:
         raise ArgumentTypeError(
-            f"{len(text)} characters; give 1 to {LONGEST_REASON}, or leave it out"
+            f"{len(text)} characters; give 1 to {LONGEST_REASON}, or omit it"
         )
     return text.strip()
 
@@ -47,13 +47,16 @@ examples:
   manage.py account status 019376a2-5c1e-7b04-9c55-2f0e6f6f1d11 ACTIVE \\
       --staff ana@example.com --reason "Identity checked"
   manage.py account status 'Account|019376a2-5c1e-7b04-9c55-2f0e6f6f1d11' \\
-      CLOSED --staff ana@example.com --reason "Asked for by letter" --request
+      CLOSED --staff ana@example.com --reason "Requested by letter" --request
 """
 
     def add_arguments(self, parser):
         parser.add_argument("account", help="the account's id")
         parser.add_argument(
-            "status", type=str.upper, choices=Account.Status.values, help="the new one"
+            "status",
+            type=str.upper,
+            choices=Account.Status.values,
+            help=("the new status"),
         )
         add_staff(parser)
         add_second_person(parser)
@@ -61,7 +64,7 @@ examples:
             "--reason",
             metavar="TEXT",
             type=reason_text,
-            help="why, for the history; the partner reads it",
+            help="reason, for the history; visible to the partner",
         )
 
     def handle(
@@ -81,10 +84,10 @@ examples:
             raise CommandError(f"{error} Nothing was written.") from None
         named = f"Account|{account.pk} of {account}"
         if previous == status:
-            return f"{named} is {status} already; nothing was written."
+            return f"{named} is already {status}; nothing was written."
         if dry_run:
-            return f"{named} would go from {previous} to {status}{DRY_RUN}"
-        return f"{named} went from {previous} to {status}."
+            return f"{named} would change from {previous} to {status}{DRY_RUN}"
+        return f"{named} changed from {previous} to {status}."
 
 
 def asked(account, status, reason, person, dry_run):
@@ -92,11 +95,11 @@ def asked(account, status, reason, person, dry_run):
     alone = allowed_statuses(account.status, {Right.STAFF_APPROVED})
     if status not in alone:
         raise CommandError(
-            f"--request is for {' or '.join(alone) or 'no status'} of this account. "
-            "Nothing was written."
+            f"--request applies only to {' or '.join(alone) or 'no status'} of this "
+            "account. Nothing was written."
         )
     if not reason:
-        raise CommandError("Say why with --reason; the second person reads it.")
+        raise CommandError("Give a --reason; the approver sees it.")
     if dry_run:
         return f"A request to close {account} could be filed{DRY_RUN}"
     content = closing_content(account, reason)
@@ -124,8 +127,8 @@ def refusal(account, status, actor):
     together = allowed_statuses(account.status, {Right.STAFF_APPROVED})
     if status in together and not actor.approved_by:
         return CommandError(
-            f"The account is {account.status}; a second member of staff must "
-            f"approve {status}: ask with --request. Nothing was written."
+            f"The account is {account.status}; {status} needs the approval of a second "
+            "member of staff: use --request. Nothing was written."
         )
     possible = [*alone, *(f"{one} with --approval" for one in together)]
     return CommandError(

@@ -32,15 +32,15 @@ def euro_cents(text):
 class Command(DryRunCommand):
     help = """Book the lines of a bank statement, a CSV.
 
-Money that came is its client's whose deposit reference the line's text names; money
-that went pays the approved withdrawal whose payment reference it names. All else goes
-to SUSPENSE, and is told: staff assign it in the admin. A line's reference is booked
-once, so the same file again books nothing. All or nothing: when a line is wrong, every
-wrong line is reported and none is booked; nor is any where the bank's closing balance
-is not what lies there by the books after the last line.
+An incoming payment is credited to the client whose deposit reference its text names.
+An outgoing payment pays the approved withdrawal whose payment reference it names. All
+other lines are booked to suspense and reported; staff assign them in the admin. Each
+reference is booked once, so running the same file again books nothing. If any line is
+wrong, every wrong line is reported and none is booked. The same holds if the bank's
+closing balance differs from the books after the last line.
 
-Money for clients needs a second person: --request asks for one, who books the file by
-approving it in the admin.
+Credits to clients need a second person: --request files the request, and approving it
+in the admin books the file.
 
 examples:
   manage.py cash book-statement 2027-01-31.csv --staff ana@example.com \\
@@ -64,11 +64,13 @@ examples:
             metavar="CENTS",
             type=euro_cents,
             required=True,
-            help="what lies at the bank after the last line, as the bank says",
+            help="the bank's balance after the last line",
         )
         add_second_person(parser)
         parser.add_argument(
-            "--reason", metavar="TEXT", help="why, for --request; the approver reads it"
+            "--reason",
+            metavar="TEXT",
+            help=("reason, for --request; visible to the approver"),
         )
 
     def handle(
@@ -77,7 +79,7 @@ examples:
     ):  # fmt: skip
         person = active_staff("--staff", staff)
         if request and not (reason and reason.strip()):
-            raise CommandError("Say why with --reason; the second person reads it.")
+            raise CommandError("Give a --reason; the approver sees it.")
         try:
             with (
                 counting() as begin,
@@ -96,12 +98,12 @@ examples:
             raise CommandError(f"{error} Nothing was booked.") from None
         except NotApproved as error:
             raise CommandError(
-                f"{error} Nothing was booked; --request asks for it."
+                f"{error} Nothing was booked; use --request to request approval."
             ) from None
         if booked.ignored_columns:
             self.stderr.write(f"Columns ignored: {', '.join(booked.ignored_columns)}")
         for line in booked.unknown:
-            self.stderr.write(f"To SUSPENSE: {line}")
+            self.stderr.write(f"Unallocated: {line}")
         for account, was, became in moves(booked) if dry_run or request else ():
             self.stderr.write(f"{account}: {euros(was)} before, {euros(became)} after")
         if request and not dry_run:
@@ -113,11 +115,11 @@ examples:
             ApprovalKind.STATEMENT, COMMAND, booked.deposited
         )
         if dry_run and needs:
-            self.stderr.write("It needs a second person: book it with --request.")
+            self.stderr.write("Booking it needs a second person: use --request.")
         return (
             f"Bank statement: {booked.deposits:,} deposits of "
             f"{euros(booked.deposited)}, {booked.withdrawals:,} withdrawals of "
-            f"{euros(booked.withdrawn)}, {len(booked.unknown):,} lines to SUSPENSE, "
-            f"{booked.known:,} booked before; {euros(booked.balance)} lie at the bank"
+            f"{euros(booked.withdrawn)}, {len(booked.unknown):,} lines unallocated, "
+            f"{booked.known:,} booked before; closing balance {euros(booked.balance)}"
             + (DRY_RUN if dry_run else "")
         )

@@ -2,7 +2,7 @@ from partnerapi.core.commands import CommandGroup
 
 
 class Command(CommandGroup):
-    help = "Book clients' money."
+    help = "Book bank statements."
     verbs = {
         "book-statement": "accounts.management.cash.book_statement.Command",
     }

@@ -8,9 +8,9 @@ from partnerapi.core.commands import DRY_RUN, DryRunCommand, counting, importing
 class Command(DryRunCommand):
     help = """Import holders: a user and a profile for each line of a CSV.
 
-A holder is known by the e-mail address, the wallet or the LEI: who has one of them
-already gets what is missing and stays as stored otherwise. The same file again changes
-nothing. All or nothing: when lines are wrong, they are reported and none is written.
+A holder is identified by e-mail address, wallet or LEI. For a known holder, missing
+data is added and stored data stays. Running the same file again changes nothing. If any
+line is wrong, every wrong line is reported and none is written.
 
 examples:
   manage.py import holders holders.csv --staff ana@example.com --dry-run
@@ -21,9 +21,11 @@ examples:
         parser.add_argument(
             "file",
             type=Path,
-            help="UTF-8 CSV with the columns name, kind (INDIVIDUAL or COMPANY), one "
-            "or more of email, wallet and lei, and if you like country (ISO 3166 "
-            "alpha-2)",
+            help=(
+                "UTF-8 CSV with the columns name, kind (INDIVIDUAL or COMPANY), one "
+                "or more of email, wallet and lei, and optionally country (ISO 3166 "
+                "alpha-2)"
+            ),
         )
         add_staff(parser)
 
@@ -36,7 +38,7 @@ examples:
         if changes.ignored_columns:
             self.stderr.write(f"Columns ignored: {', '.join(changes.ignored_columns)}")
         if changes.was_imported:
-            return f"{file.name} was imported before; nothing was written."
+            return f"{file.name} has already been imported; nothing was written."
         if changes.other_names:
             self.stderr.write(
                 f"{changes.other_names:,} known holders have another name in the "

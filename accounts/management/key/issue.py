@@ -26,11 +26,11 @@ def days(text):
 class Command(CommandWithExamples):
     help = """Issue an API key to a partner's integration account.
 
-The key goes to standard output, once; only a digest of it is stored. A partner may
-hold several keys, so issue the new one before the old one is revoked.
+The key goes to standard output, once; only a digest of it is stored. A partner may hold
+several keys, so issue the new one before the old one is revoked.
 
-A second member of staff approves each key: --request asks, and --approval issues what
-was approved.
+A second member of staff approves each key: --request files the request, and --approval
+issues the approved key.
 
 examples:
   manage.py key issue acme --create-partner "Acme Securities" --all-scopes \\
@@ -47,27 +47,27 @@ examples:
             "--scope",
             action="append",
             choices=Scope.values,
-            help="what the key may do; may be given several times",
+            help="a scope of the key; may be given several times",
         )
         scopes.add_argument(
-            "--all-scopes", action="store_true", help="the key may do everything"
+            "--all-scopes", action="store_true", help="give the key all scopes"
         )
         parser.add_argument(
             "--expires-in",
             type=days,
             metavar="DAYS",
-            help="days until the key is refused; left out: it does not expire",
+            help="days until the key expires; by default, it does not expire",
         )
         parser.add_argument(
             "--create-partner",
             metavar="NAME",
-            help="make the integration account first, under this name",
+            help="create the integration account first, with this name",
         )
         add_second_person(parser)
         parser.add_argument(
-            "--staff", metavar="EMAIL", help="the member of staff who asks"
+            "--staff", metavar="EMAIL", help="the member of staff who requests it"
         )
-        parser.add_argument("--reason", metavar="TEXT", help="why, for --request")
+        parser.add_argument("--reason", metavar="TEXT", help="reason, for --request")
 
     def handle(
         self, *, login, scope, all_scopes, expires_in, create_partner, request,
@@ -77,7 +77,7 @@ examples:
             key, token = approved_key(login, approval)
         else:
             if not (scope or all_scopes):
-                raise CommandError("Name what the key may do: --scope or --all-scopes.")
+                raise CommandError("Give the key scopes with --scope or --all-scopes.")
             if request and not (staff and reason and reason.strip()):
                 raise CommandError("--request needs --staff EMAIL and --reason TEXT.")
             expires_at = expires_in and timezone.now() + timedelta(days=expires_in)
@@ -97,8 +97,8 @@ examples:
         until = f"until {at:%Y-%m-%d %H:%M} UTC" if at else "no expiry"
         self.stderr.write(
             f"Key …{key.last_four} of {login}: {', '.join(key.scopes)}; {until}. It is "
-            "shown only now: hand it over by a safe channel. The partner sends it in "
-            "the header X-Token-Auth and uses the same key to log on to FIX."
+            "shown only once: hand it over through a secure channel. The partner sends "
+            "it in the header X-Token-Auth and uses the same key to log on to FIX."
         )
 
 
@@ -109,7 +109,7 @@ def issuing():
             yield
     except NotApproved as error:
         raise CommandError(
-            f"{error} No key was issued; --request asks for it."
+            f"{error} No key was issued; use --request to request approval."
         ) from None
 
 
@@ -126,7 +126,9 @@ def approved_key(login, approval):
         pk=approval, kind=ApprovalKind.KEY, content__partner=str(partner_id(login))
     ).first()
     if asked is None:
-        raise CommandError(f"--approval {approval}: no one asked for a key of {login}.")
+        raise CommandError(
+            f"--approval {approval}: there is no request for a key of {login}."
+        )
     try:
         return carry_out(asked, IssueKey())
     except (NotApproved, Superseded) as error:
@@ -142,13 +144,13 @@ def existing_partner(login):
         partner = Partner.objects.get(login=login)
     except Partner.DoesNotExist:
         raise CommandError(
-            f"There is no integration account {login}. "
-            "To make it, add --create-partner NAME."
+            f"There is no integration account {login}. To create it, add "
+            "--create-partner NAME."
         ) from None
     if not partner.is_active:
         raise CommandError(
-            f"{login} is switched off, so its keys are refused. "
-            "Switch it on in the admin first."
+            f"{login} is switched off, so its keys are rejected. Switch it on in the "
+            "admin first."
         )
     return partner
 
@@ -162,6 +164,6 @@ def new_partner(login, name):
             f"{field}: {' '.join(messages)}"
             for field, messages in error.message_dict.items()
         )
-        raise CommandError(f"No integration account was made. {problems}") from None
+        raise CommandError(f"No integration account was created. {problems}") from None
     partner.save(force_insert=True)
     return partner

@@ -28,8 +28,10 @@ examples:
 """
 
     def add_arguments(self, parser):
-        parser.add_argument("--partner", metavar="LOGIN", help="only this partner's")
-        parser.add_argument("--json", action="store_true", help="a JSON list")
+        parser.add_argument(
+            "--partner", metavar="LOGIN", help=("only keys of this partner")
+        )
+        parser.add_argument("--json", action="store_true", help="print a JSON list")
 
     def handle(self, *, partner, **options):
         keys = ApiKey.objects.select_related("partner").order_by(
@@ -44,7 +46,7 @@ examples:
         if options["json"]:
             return json.dumps(rows)
         if not rows:
-            return "There are no keys. key issue makes one."
+            return "There are no keys. key issue creates one."
         return aligned(COLUMNS, rows)
 
 

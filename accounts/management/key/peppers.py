@@ -7,11 +7,11 @@ from partnerapi.core.commands import CommandWithExamples
 
 
 class Command(CommandWithExamples):
-    help = """Say how many live keys each pepper of PARTNER_API_KEY_PEPPER has keyed.
+    help = """Count the active keys of each pepper in PARTNER_API_KEY_PEPPER.
 
-A pepper with none can be taken out of the setting. A key moves to the new pepper when
-it is used; revoke one that is no longer used. Digests of secrets alone are
-those of the release before: a key that is used gets one that binds it to its login.
+A pepper without active keys can be removed from the setting. A key moves to the new
+pepper when it is used; revoke keys that are no longer used. Digests of secrets alone
+come from the previous release; they are replaced when the key is used.
 
 examples:
   manage.py key peppers
@@ -36,14 +36,16 @@ examples:
                 continue
             of = "" if peppers.binds(position) else ", of secrets alone"
             since = f"since {row.first_used_at:%Y-%m-%d %H:%M} UTC" if row else "new"
-            role = ", keys new digests" if position == current else ""
+            role = ", used for new digests" if position == current else ""
             count = told(keys.pop(row and row.id, None)) if row else "no active keys"
             lines.append(f"{position // 2 + 1}. {since}{of}{role}: {count}")
         for row in rows.values():
             if row.id in keys:
-                lines.append(f"not listed, so refused: {told(keys.pop(row.id))}")
+                lines.append(
+                    f"not in the setting, so rejected: {told(keys.pop(row.id))}"
+                )
         if None in keys:
-            lines.append(f"from before peppers were noted: {told(keys[None])}")
+            lines.append(f"from before peppers were recorded: {told(keys[None])}")
         return "\n".join(lines)
 
 
@@ -51,4 +53,4 @@ def told(row):
     if row is None:
         return "no active keys"
     used = f"{row['used']:%Y-%m-%d %H:%M} UTC" if row["used"] else "never"
-    return f"{row['count']} live keys, last used {used}"
+    return f"{row['count']} active keys, last used {used}"

@@ -8,10 +8,10 @@ from partnerapi.core.commands import DRY_RUN, DryRunCommand
 
 
 class Command(DryRunCommand):
-    help = """Revoke an API key: every process refuses it within a second, for good.
+    help = """Revoke an API key: every process rejects it within a second, permanently.
 
-The key is named by its id, or by its partner's login and its last four characters.
-key list shows both.
+Give the key's id, or its partner's login and the key's last four characters. key list
+shows both.
 
 examples:
   manage.py key revoke 019376a2-5c1e-7b04-9c55-2f0e6f6f1d11
@@ -30,13 +30,13 @@ examples:
         named = f"Key {api_key.id} (…{api_key.last_four}) of {api_key.partner.login}"
         if api_key.revoked_at:
             raise CommandError(
-                f"{named} was revoked at {api_key.revoked_at:%Y-%m-%d %H:%M:%S} UTC "
-                "already. Nothing to do."
+                f"{named} was already revoked at "
+                f"{api_key.revoked_at:%Y-%m-%d %H:%M:%S} UTC. Nothing to do."
             )
         if dry_run:
             return f"{named} would be revoked{DRY_RUN}"
         api_key.revoke(timezone.now())
-        return f"{named} is revoked; every process refuses it within one second."
+        return f"{named} is revoked; every process rejects it within one second."
 
 
 def key_by_id(text):
@@ -49,7 +49,7 @@ def key_by_id(text):
         ) from None
     except ApiKey.DoesNotExist:
         raise CommandError(
-            f"There is no key {text}. key list shows those there are."
+            f"There is no key {text}. key list shows all keys."
         ) from None
 
 
@@ -63,8 +63,7 @@ def key_of(login, last_four):
     )
     if not keys:
         raise CommandError(
-            f"{login} has no key that ends in {last_four}. "
-            f"See: key list --partner {login}"
+            f"{login} has no key ending in {last_four}. See: key list --partner {login}"
         )
     live = [key for key in keys if key.revoked_at is None]
     if len(live) > 1:

@@ -20,10 +20,10 @@ class Command(DryRunCommand):
     help = """Turn an issuer's PENDING legacy shares into tokens.
 
 The tokens come from the treasury, or are made for it; the other source never fills in.
-Each line is delivered whole, skipped because someone delivered it meanwhile, or
-refused with the reason. The command chooses the lines when it begins, and delivers 200
-in a transaction. One that was ended early is listed by --list; --resume delivers its
-lines that are left, and --close lets them be.
+Each line is delivered whole, skipped because someone delivered it meanwhile, or refused
+with the reason. The command chooses the lines when it begins, and delivers 200 in a
+transaction. One that was ended early is listed by --list; --resume delivers its lines
+that are left, and --close lets them be.
 
 A delivery of many shares, or of lines that someone made since the upgrade, needs a
 second person: --request freezes its lines and asks; when it was approved in the admin,
@@ -59,7 +59,9 @@ examples:
             help="the member of staff who does it; needed for all but --list",
         )
         parser.add_argument(
-            "--reason", metavar="TEXT", help="why, for --request; who decides reads it"
+            "--reason",
+            metavar="TEXT",
+            help=("reason, for --request; visible to the approver"),
         )
         others = parser.add_mutually_exclusive_group()
         others.add_argument(
@@ -97,7 +99,7 @@ examples:
         if not ids:
             return f"{issuer} has no PENDING legacy shares; nothing was written."
         if request and not (reason and reason.strip()):
-            raise CommandError("Say why with --reason; the second person reads it.")
+            raise CommandError("Give a --reason; the approver sees it.")
         if request and not dry_run:
             return requested(source, ids, person, reason.strip())
         for warning in delivery.unpriced(ids):
@@ -169,7 +171,7 @@ def released(source, ids, person):
             delivery.release(job)
     except NotApproved as error:
         raise CommandError(
-            f"{error} Nothing was written; --request asks for it."
+            f"{error} Nothing was written; use --request to request approval."
         ) from None
     return job
 

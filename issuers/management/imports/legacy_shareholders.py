@@ -63,7 +63,7 @@ examples:
         if changes.ignored_columns:
             self.stderr.write(f"Columns ignored: {', '.join(changes.ignored_columns)}")
         if changes.was_imported:
-            return f"{file.name} was imported before; nothing was written."
+            return f"{file.name} has already been imported; nothing was written."
         holders = changes.holders
         return (
             f"Legacy shareholders of {issuer}: {changes.created:,} created, "

@@ -62,7 +62,7 @@ examples:
                 )
         except NotApproved as error:
             raise CommandError(
-                f"{error} Nothing was changed; --request asks for it."
+                f"{error} Nothing was changed; use --request to request approval."
             ) from None
         except LedgerError as error:
             raise CommandError(

@@ -35,7 +35,7 @@ examples:
             help="where the price comes from",
         )
         parser.add_argument(
-            "--reason", metavar="TEXT", type=reason_text, help="why, for --request"
+            "--reason", metavar="TEXT", type=reason_text, help="reason, for --request"
         )
 
     def handle(
@@ -44,7 +44,7 @@ examples:
     ):  # fmt: skip
         who, token = actor(staff), token_named(symbol)
         if request and not reason:
-            raise CommandError("Say why with --reason; the second person reads it.")
+            raise CommandError("Give a --reason; the approver sees it.")
         before = token.ledger_head.price_cents
         with writing(dry_run or request, approval):
             recorded = ledger.set_price(token.pk, cents, source, who)

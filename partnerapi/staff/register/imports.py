@@ -164,9 +164,9 @@ def bank_lines(upload: Upload, actor: str, dry_run: bool) -> Outcome:
         f"{booked.withdrawals:,} withdrawals, {euros(booked.withdrawn)}; the closing "
         f"balance agrees with the bank: {euros(booked.balance)}."
     )
-    unknown = [f"To SUSPENSE: {line}" for line in booked.unknown[:MOST_TOLD]]
+    unknown = [f"Unallocated: {line}" for line in booked.unknown[:MOST_TOLD]]
     if left := len(booked.unknown) - len(unknown):
-        unknown.append(f"To SUSPENSE: {left:,} more.")
+        unknown.append(f"Unallocated: {left:,} more.")
     if booked.ignored_columns:
         unknown.append(f"Columns ignored: {', '.join(booked.ignored_columns)}.")
     new = booked.deposits + booked.withdrawals + len(booked.unknown)

@@ -62,7 +62,7 @@ def refused(package: Path, why: str, **options: Any) -> None:
 
 def test_two_people_import_a_register(write, oskar: User, ilse: User):
     package = write(files(ROOT))
-    refused(package, "needs an approval.*--request asks for it")
+    refused(package, "needs an approval.*use --request to request approval")
     refused(package, "--request: say with --staff", request=True)
     asked = requested(package, oskar)
     assert asked.title == "Register of Nova SAS with 2 tokens, from package"
