@@ -18,7 +18,7 @@ def grant_content(partner: Partner, issuer: Issuer | None) -> dict[str, Any]:
 
 
 def grant_title(partner: Partner, issuer: Issuer | None) -> str:
-    return f"Grant of {issuer or 'every issuer'} to {partner}"
+    return f"Grant for {issuer or 'every issuer'} to {partner}"
 
 
 class GiveGrant:
@@ -32,13 +32,13 @@ class GiveGrant:
         becomes = (
             f"{granted + 1:,}, {issuer} among them"
             if issuer
-            else f"every issuer: {Issuer.objects.count():,}, and all to come"
+            else f"every issuer: {Issuer.objects.count():,}, and all future ones"
         )
         rows = [
             ("Partner", "", str(partner)),
-            ("Scopes of its live keys", "", ", ".join(scopes) or "none"),
+            ("Scopes of its active keys", "", ", ".join(scopes) or "none"),
             (
-                "Issuers whose personal data and private tokens it sees",
+                "Issuers whose personal data and private tokens are visible",
                 f"{granted:,}",
                 becomes,
             ),
@@ -47,9 +47,9 @@ class GiveGrant:
         if issuer:
             links["Issuer"] = issuer
         warning = (
-            f"The partner sees the shareholders of {issuer or 'every company'} as far "
-            "as its keys' scopes let it read. It holds "
-            f"{counted(live.count(), 'live key')}."
+            f"The partner can read the shareholders of {issuer or 'every company'}, "
+            "within the scopes of its keys. It holds "
+            f"{counted(live.count(), 'active key')}."
         )
         return Preview(rows, [warning], links)
 
@@ -65,11 +65,11 @@ class GiveGrant:
         partner = Partner.objects.get(pk=content["partner"])
         granted = partner.grants.live()
         if granted.filter(issuer=None).exists():
-            raise Superseded(f"{partner} has a grant of every issuer.")
+            raise Superseded(f"{partner} already has a grant for every issuer.")
         key = content.get("issuer")
         issuer = Issuer.objects.get(pk=key) if key else None
         if issuer and granted.filter(issuer=issuer).exists():
-            raise Superseded(f"{partner} has a grant of {issuer}.")
+            raise Superseded(f"{partner} already has a grant for {issuer}.")
         if not partner.is_active:
             raise Superseded(f"{partner} is switched off.")
         return partner, issuer

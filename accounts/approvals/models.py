@@ -134,7 +134,7 @@ class ApprovalRequest(models.Model):
         APPROVED = "APPROVED", "Approved, not executed yet"
         EXECUTED = "EXECUTED", "Approved and executed"
         REFUSED = "REFUSED", "Rejected"
-        TAKEN_BACK = "TAKEN_BACK", "Retracted"
+        TAKEN_BACK = "TAKEN_BACK", "Taken back"
         EXPIRED = "EXPIRED", "Expired"
         OVERTAKEN = "OVERTAKEN", "Superseded"
 
@@ -174,7 +174,7 @@ class ApprovalRequest(models.Model):
 class ApprovalDecision(models.Model):
     """Another person's decision on a request; there is one, and it is final.
 
-    A rejection by the person who filed the request retracts it.
+    A rejection by the person who filed the request takes it back.
     """
 
     request = models.OneToOneField(
@@ -195,7 +195,7 @@ class ApprovalDecision(models.Model):
         if self.is_approved:
             return "Approved"
         is_filer = self.decided_by_id == self.request.filed_by_id
-        return "Retracted" if is_filer else "Rejected"
+        return "Taken back" if is_filer else "Rejected"
 
 
 class ApprovalOutcome(models.Model):

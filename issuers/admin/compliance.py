@@ -45,7 +45,7 @@ class TokenRuleAdmin(ReadOnlyAdmin):
     list_select_related = ["token__issuer"]
     list_filter = [InForceFilter, "kind"]
     search_fields = ["^token__symbol"]
-    search_help_text = "The beginning of a token's symbol"
+    search_help_text = "Beginning of a token's symbol"
     ordering = ["-id"]
     readonly_fields = (
         "id", "token", "kind", "says", "parameters", "reason", "replaces", "created_at",
@@ -53,7 +53,7 @@ class TokenRuleAdmin(ReadOnlyAdmin):
     )  # fmt: skip
     fields = readonly_fields
 
-    @admin.display(description="what it says")
+    @admin.display(description="rule")
     def says(self, rule):
         return text_of(rule.kind, rule.parameters)
 
@@ -61,7 +61,7 @@ class TokenRuleAdmin(ReadOnlyAdmin):
     def asks(self, rule):
         given = urlencode({"token": rule.token.symbol, "rule": rule.kind})
         page = reverse("admin:ask", args=["rule"])
-        return format_html('<a href="{}?{}">its change or end</a>', page, given)
+        return format_html('<a href="{}?{}">change or end</a>', page, given)
 
 
 class OfHolderAdmin(PrefixSearchAdmin, ReadOnlyAdmin):
@@ -70,11 +70,11 @@ class OfHolderAdmin(PrefixSearchAdmin, ReadOnlyAdmin):
     search_fields = user_columns(HOLDER)
     person = "ledger_account__user_id"
     phrase_fields = (f"{HOLDER}company_name",)
-    search_help_text = "The beginning of the holder's email address or name"
+    search_help_text = "Beginning of the holder's email address or name"
     list_select_related = ["ledger_account__holder", "token"]
     ordering = ["-id"]
 
-    @admin.display(description="page of the holder")
+    @admin.display(description="holder")
     def holder(self, row):
         page = reverse("admin:holder_compliance", args=[row.ledger_account.user_id])
         return format_html('<a href="{}">{}</a>', page, row.ledger_account)
@@ -101,7 +101,7 @@ class RestrictionAdmin(OfHolderAdmin):
             return "-"
         page = reverse("admin:ask", args=["lifting"])
         given = urlencode({"restriction": restriction.pk})
-        return format_html('<a href="{}?{}">its lifting</a>', page, given)
+        return format_html('<a href="{}?{}">lifting</a>', page, given)
 
 
 @admin.register(ApprovedHolder)

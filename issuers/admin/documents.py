@@ -10,8 +10,10 @@ from partnerapi.core.backoffice import KnownLater
 
 class DocumentForm(forms.ModelForm):
     file = forms.FileField(
-        help_text="PNG, JPEG or WebP, of at most 4,096 pixels "
-        "on each side, or PDF; at most 5 MiB. Of a picture only the pixels are kept."
+        help_text=(
+            "PNG, JPEG or WebP with at most 4,096 pixels on each side, or PDF; at "
+            "most 5 MiB. Metadata of pictures is removed."
+        )
     )
 
     class Meta:
@@ -23,16 +25,15 @@ class DocumentForm(forms.ModelForm):
         # Refuse an oversized file before reading it into memory.
         if file.size > Document.MAX_BYTES:
             raise forms.ValidationError(
-                f"{file.name} has {file.size} bytes; "
-                f"at most {Document.MAX_BYTES} are stored."
+                f"{file.name} has {file.size} bytes; the limit is {Document.MAX_BYTES}."
             )
         document = Document.objects.unsaved(file.name, file.read())
         try:
             document.clean_fields(exclude=["content"])
         except forms.ValidationError as error:
             raise forms.ValidationError(
-                f"{file.name}: {' '.join(error.messages)} Rename the file: letters, "
-                "digits, dots, hyphens and underscores, at most 100."
+                f"{file.name}: {' '.join(error.messages)} Rename the file: use at most "
+                "100 letters, digits, dots, hyphens and underscores."
             ) from None
         self.instance = document
         return file

@@ -23,7 +23,9 @@ class IssuerAdmin(ProtectedAdmin):
     list_select_related = ["country", "owner", "industry_classification_benchmark"]
     list_filter = ["industry_classification_benchmark__industry"]
     search_fields = ["trading_name", "^slug", "=tokens__symbol", "=tokens__isin"]
-    search_help_text = "Part of the name, start of the slug, a token's symbol or ISIN"
+    search_help_text = (
+        "Part of the name, beginning of the slug, or a token's symbol or ISIN"
+    )
     ordering = [Collate(Lower("trading_name"), "C"), "id"]
     autocomplete_fields = [
         "country", "owner", "company_logo", "industry_classification_benchmark"
@@ -80,7 +82,7 @@ class IssuerGrantAdmin(admin.ModelAdmin):
 
     @admin.display(description="do")
     def page(self, grant):
-        said = "request it again" if grant.ended_at else "end it"
+        said = "request again" if grant.ended_at else "end grant"
         return format_html(
             '<a href="{}">{}</a>', reverse("admin:grant", args=[grant.pk]), said
         )

@@ -25,14 +25,12 @@ class LegacyShareholderForm(forms.ModelForm):
         if wrong is None:
             return wrong
         if wrong.status == LegacyShareholder.Status.PENDING:
-            raise forms.ValidationError(
-                "This line is PENDING: correct it, or leave it out."
-            )
+            raise forms.ValidationError("This line is PENDING: correct it directly.")
         if not LedgerTransaction.objects.filter(
             token=wrong.token_id, reverses=wrong.ledger_seq
         ).exists():
             raise forms.ValidationError(
-                "The delivery of this line stands; reverse it first "
+                "The delivery of this line has not been reversed; reverse it first "
                 f"(entry {wrong.ledger_seq})."
             )
         return wrong
@@ -42,9 +40,9 @@ class LegacyShareholderForm(forms.ModelForm):
 class LegacyShareholderAdmin(PrefixSearchAdmin, ProtectedAdmin):
     form = LegacyShareholderForm
     protection = (
-        "A DELIVERED line is final; a PENDING one can be deleted here. Its issuer, its "
-        "holder and its number of shares are corrected by an import of the same "
-        "reference, which shows what changes first."
+        "A DELIVERED line is final; a PENDING line can be deleted here. To correct the "
+        "issuer, the holder or the number of shares, import the same reference again; "
+        "the import previews the changes."
     )
     list_display = [
         "user", "issuer", "token", "status", "number_of_shares", "price",
@@ -56,8 +54,7 @@ class LegacyShareholderAdmin(PrefixSearchAdmin, ProtectedAdmin):
     person = "user_id"
     phrase_fields = ("user__company_name",)
     search_help_text = (
-        "An issuer's whole slug, the beginning of a holder's email address or name, "
-        "or both"
+        "Full slug of an issuer, beginning of a holder's email address or name, or both"
     )
     ordering = ["-id"]
     autocomplete_fields = ["issuer", "user", "token"]
@@ -68,7 +65,7 @@ class LegacyShareholderAdmin(PrefixSearchAdmin, ProtectedAdmin):
     actions = ["mark_delivered"]
     price = money("price_cents", "price")
 
-    @admin.display(description="entry in the ledger")
+    @admin.display(description="ledger entry")
     def ledger_entry(self, line):
         return line.ledger_seq
 
@@ -86,8 +83,8 @@ class LegacyShareholderAdmin(PrefixSearchAdmin, ProtectedAdmin):
         """Ask for the source of the tokens; the next page shows a preview."""
         if (count := queryset.count()) > MOST_LINES:
             reason = (
-                f"{count:,} lines are selected; at most {MOST_LINES} are delivered "
-                "from this list. The page Deliver delivers all of an issuer's."
+                f"{count:,} lines are selected; the limit for this list is "
+                f"{MOST_LINES}. Use the Deliver page for all lines of an issuer."
             )
             self.message_user(request, reason, messages.ERROR)
             return None

@@ -19,14 +19,14 @@ ASKS = (
     ("price", "a price"),
     ("rule", "a rule"),
 )
-OF_TRADED = ("identity", "another symbol or ISIN")
+OF_TRADED = ("identity", "symbol or ISIN")
 
 
 @admin.register(Token)
 class TokenAdmin(ProtectedAdmin):
     """Commands record units and prices, because they ask for a person and a reason."""
 
-    protection = "A token stays: capitalization tables of the past list it."
+    protection = "A token cannot be deleted: past capitalization tables list it."
 
     list_display = [
         "symbol", "name", "issuer", "isin", "market_type", "visibility", "supply",
@@ -53,13 +53,13 @@ class TokenAdmin(ProtectedAdmin):
         fieldsets = super().get_fieldsets(request, obj)
         if obj is not None:
             said = (
-                "Another member of staff decides what is asked for here. manage.py "
-                "transfer and market open-secondary need no one else."
+                "Requests from this page need the approval of another member of staff. "
+                "manage.py market open-secondary does not."
             )
             if obj.is_traded:
                 said += (
-                    " The token is traded, so its symbol and its ISIN change only by "
-                    "a request, too."
+                    " The token is traded, so changes of its symbol and ISIN also need "
+                    "a request."
                 )
             register = {"fields": self.register_fields, "description": said}
             fieldsets.append(("Register", register))
@@ -83,12 +83,15 @@ class TokenAdmin(ProtectedAdmin):
     @admin.display(description="held")
     def held(self, token):
         head = token.ledger_head
-        return f"{head.held:,}, by {head.holder_count:,} holders; the rest: treasury"
+        return (
+            f"{head.held:,}, by {head.holder_count:,} holders; the treasury holds the "
+            "rest"
+        )
 
     @admin.display(description="price")
     def price(self, token):
         cents = token.ledger_head.price_cents
-        return "none: counts 0" if cents is None else euros(cents)
+        return "none: valued at 0" if cents is None else euros(cents)
 
     @admin.display(description="request")
     def asks(self, token):

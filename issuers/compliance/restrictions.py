@@ -104,22 +104,22 @@ class LiftRestriction:
             rows += token_facts(token)
             links |= token_links(token)
         rows += [
-            ("Why it was made", "", restriction.reason),
-            ("Made by", "", restriction.created_by),
+            ("Reason for the restriction", "", restriction.reason),
+            ("Created by", "", restriction.created_by),
             ("Restriction", restriction.get_kind_display(), "none"),
             (
                 "Units restricted",
                 "all" if restriction.units is None else f"{restriction.units:,}",
-                "none; another restriction may still apply to them",
+                "none; other restrictions may still apply",
             ),
-            ("End", ends, "now"),
+            ("Ends", ends, "now"),
         ]
         held = HolderBalance.objects.filter(
             account=whose, balance__gt=0, **({"token": token} if token else {})
         ).aggregate(units=Sum("balance"), tokens=Count("token"))
         if held["units"]:
             said = f"{held['units']:,} units of {counted(held['tokens'], 'token')}"
-            rows.append(("Held by this holder", "", said))
+            rows.append(("Holdings of this holder", "", said))
         return Preview(rows, links=links)
 
     def execute(self, request: ApprovalRequest) -> Restriction:
@@ -132,5 +132,5 @@ class LiftRestriction:
             "ledger_account__holder", "ledger_account__user", "token__issuer"
         ).get(pk=UUID(request.content["restriction"]))
         if restriction.ended_at:
-            raise Superseded("It has been lifted meanwhile.")
+            raise Superseded("The restriction has already been lifted.")
         return restriction

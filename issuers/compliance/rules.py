@@ -65,8 +65,8 @@ def check_countries(parameters: Parameters | None) -> None:
     known = Country.objects.filter(pk__in=codes).values_list("pk", flat=True)
     if unknown := sorted(codes.difference(known)):
         raise RuleRefused(
-            f"{', '.join(unknown)}: unknown country. Use the two-letter code of "
-            "ISO 3166-1, such as FR."
+            f"{', '.join(unknown)}: unknown country. Use two-letter ISO 3166-1 codes, "
+            "such as FR."
         )
 
 
@@ -89,11 +89,11 @@ def text_of(kind: str, parameters: Parameters) -> str:
         case Kind.INVESTOR_CLASSES:
             return f"Only for investors of class {', '.join(parameters['classes'])}."
         case Kind.APPROVED_HOLDERS:
-            return "Only holders whom the company has approved may acquire units."
+            return "Only holders approved by the company may acquire units."
         case Kind.MAX_HOLDERS:
             return f"At most {parameters['holders']:,} holders."
         case Kind.MAX_BALANCE if "units" in parameters:
-            return f"At most {parameters['units']:,} units for a holder."
+            return f"At most {parameters['units']:,} units per holder."
     return f"At most {parameters['bps'] / 100:g} % of the supply per holder."
 
 
@@ -240,9 +240,9 @@ class SetRule:
         return Preview(
             rows,
             [
-                "A rule applies to movements: holders who do not comply keep "
+                "A rule applies to movements only: holders who do not comply keep "
                 "their units.",
-                "Open orders that the rule refuses are cancelled.",
+                "Open orders that break the rule are cancelled.",
             ],
             links,
         )

@@ -92,13 +92,13 @@ def broken_rules(values: dict[str, str]) -> list[tuple[str, str]]:
             broken.append((f"{level}_code", rule))
         elif not values["subsector_code"].startswith(code):
             subsector = values["subsector_code"]
-            rule = f"{code} is not how the subsector code {subsector} begins"
+            rule = f"{code} is not a prefix of the subsector code {subsector}"
             broken.append((f"{level}_code", rule))
         name = values[level]
         if not name:
             broken.append((level, "is empty"))
         elif len(name) > NAME_LENGTH:
-            rule = f"has {len(name)} characters, at most {NAME_LENGTH} are kept"
+            rule = f"has {len(name)} characters; the limit is {NAME_LENGTH}"
             broken.append((level, rule))
     if not values["description"]:
         broken.append(("description", "is empty"))
@@ -112,7 +112,7 @@ def contradictions(table: CsvTable) -> list[Problem]:
     for row in table.rows:
         code = row.values["subsector_code"]
         if code in first:
-            rule = f"{code} stands on line {first[code].line} already"
+            rule = f"{code} is already on line {first[code].line}"
             problems.append(Problem(row.line, "subsector_code", rule))
             continue
         for level in LEVELS:

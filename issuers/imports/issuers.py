@@ -126,7 +126,7 @@ def wrong_values(rows: list[CsvRow]) -> list[Problem]:
         isin = row.values["isin"]
         first_line = first_lines.setdefault(isin, row.line)
         if isin and first_line != row.line:
-            rule = f"{isin} stands on line {first_line} already"
+            rule = f"{isin} is already on line {first_line}"
             problems.append(Problem(row.line, "isin", rule))
         problems += [
             Problem(row.line, column, rule)
@@ -141,7 +141,7 @@ def broken_rules(
     broken = [(column, "is empty") for column in REQUIRED if not values[column]]
     for column, longest in MAX_LENGTHS.items():
         if len(values.get(column, "")) > longest:
-            rule = f"has {len(values[column])} characters, at most {longest} are kept"
+            rule = f"has {len(values[column])} characters; the limit is {longest}"
             broken.append((column, rule))
     isin, symbol, country = values["isin"], values["symbol"], values["country"]
     if isin:
@@ -151,8 +151,8 @@ def broken_rules(
             broken.append(("isin", f"{isin!r}: {error.message}"))
     if symbol and not SYMBOL.fullmatch(symbol):
         rule = (
-            f"{symbol!r} has other characters than A-Z, 0-9, dot and hyphen, "
-            "or does not start with a letter or digit"
+            f"{symbol!r} may contain only A-Z, 0-9, dot and hyphen, and must start "
+            "with a letter or digit"
         )
         broken.append(("symbol", rule))
     if country and country not in countries:
@@ -161,7 +161,7 @@ def broken_rules(
         try:
             validate_web_address(values["website"])
         except ValidationError:
-            rule = f"{values['website']!r} is not an address with http:// or https://"
+            rule = f"{values['website']!r} is not a URL with http:// or https://"
             broken.append(("website", rule))
     if formed := values.get("formation_date"):
         try:
@@ -260,9 +260,9 @@ class IssuerImporter:
         if not re.fullmatch(re.escape(values["symbol"]) + r"(\.\d+)?", token.symbol):
             if token.is_traded:
                 rule = (
-                    f"{values['symbol']}: the token is traded as {token.symbol}, and a "
-                    "second person decides on another symbol; write "
-                    f"{token.symbol}, or request the change in the back office"
+                    f"{values['symbol']}: the token is traded as {token.symbol}, and "
+                    f"changing its symbol needs a second person; write {token.symbol}, "
+                    "or request the change in the back office"
                 )
                 self.problems.append(Problem(row.line, "symbol", rule))
             else:
@@ -277,7 +277,7 @@ class IssuerImporter:
                 TakenSymbol(row.line, row.values["isin"], asked, given)
             )
         if len(given) > MAX_LENGTHS["symbol"]:
-            rule = f"{asked} is taken and {given} would be too long"
+            rule = f"{asked} is taken, and {given} would be too long"
             self.problems.append(Problem(row.line, "symbol", rule))
             return asked
         return given

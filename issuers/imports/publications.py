@@ -87,21 +87,21 @@ def checked(
     for row in rows:
         values, line = row.values, row.line
         if values["issuer"] not in slugs:
-            rule = f"{values['issuer']!r:.60} is no issuer's slug; correct it"
+            rule = f"{values['issuer']!r:.60} is not the slug of an issuer; correct it"
             problems.append(Problem(line, "issuer", rule))
         year = values["year"]
         if not re.fullmatch("[0-9]{4}", year) or int(year) not in YEARS:
-            rule = f"{year!r:.20} is no year from 1900 to 2200; write four digits"
+            rule = f"{year!r:.20} is not a year from 1900 to 2200; write four digits"
             problems.append(Problem(line, "year", rule))
             continue
         period_type = values["period_type"].upper()
         if period_type not in IssuerFinancialData.PeriodType.values:
             said = values["period_type"]
-            rule = f"{said!r:.40} is unknown; write YEAR or FIRST_SEMESTER"
+            rule = f"{said!r:.40} is unknown; use YEAR or FIRST_SEMESTER"
             problems.append(Problem(line, "period_type", rule))
         period = (values["issuer"], int(year), period_type)
         if first := lines.get(period):
-            rule = f"this period of the issuer stands on line {first} already; keep one"
+            rule = f"this period of the issuer is already on line {first}; keep one"
             problems.append(Problem(line, "year", rule))
         lines[period] = line
         periods[period] = {
@@ -118,8 +118,8 @@ def figure(line: int, name: str, text: str, problems: Problems) -> int | None:
         return None
     if not re.fullmatch("-?[0-9]{1,16}", text) or abs(int(text)) > MOST:
         rule = (
-            f"{text!r:.40} is no whole number of cents from −(2⁵³−1) to 2⁵³−1; write "
-            "digits, without separators"
+            f"{text!r:.40} is not a whole number of cents from −(2⁵³−1) to 2⁵³−1; "
+            "write digits, without separators"
         )
         problems.append(Problem(line, name, rule))
         return None

@@ -97,7 +97,7 @@ class ReleaseDelivery:
         is_made = job.source == DeliveryJob.Source.MINT
         rows: list[tuple[str, str, str]] = []
         links: dict[str, Model] = {"Lines": job}
-        warnings = ["A delivery is final; only reversals undo it, line by line."]
+        warnings = ["A delivery is final; each line can only be undone by a reversal."]
         if len(found) == 1:
             [token] = tokens.values()
             rows += token_facts(token)
@@ -107,7 +107,7 @@ class ReleaseDelivery:
         rows += [
             ("Lines", "", f"{lines}, {counted(shares, 'share')}"),
             ("Source", "", "Newly issued units" if is_made else "The treasury"),
-            ("Begun by", "", job.created_by),
+            ("Started by", "", job.created_by),
         ]
         for part in found[:MOST_TOKENS]:
             token = tokens[part.token]
@@ -129,7 +129,7 @@ class ReleaseDelivery:
                 if left < 0:
                     warnings.append(
                         f"The treasury of {symbol} is {-left:,} units short: lines "
-                        "that it cannot serve are refused."
+                        "that it cannot cover are refused."
                     )
             rows.append(
                 (
@@ -159,5 +159,5 @@ class ReleaseDelivery:
     def job(self, request: ApprovalRequest) -> DeliveryJob:
         job = DeliveryJob.objects.get(pk=request.content["job"])
         if job.finished_at or job.released_at:
-            raise Superseded("The delivery was released or closed meanwhile.")
+            raise Superseded("The delivery has already been released or closed.")
         return job

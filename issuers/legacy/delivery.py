@@ -28,12 +28,17 @@ from partnerapi.core.database import execute, fetch, rows_of
 
 LINES_OF_A_STEP = 200
 HELD_LENGTH = 500
-CHANGED = "The line was changed after this delivery was frozen; deliver it anew."
-GONE = "There is no such line any more; omit it."
-NO_TOKEN = "The line names no token of its issuer; choose one first."
+CHANGED = (
+    "The line has changed since this delivery was prepared; start a new delivery for "
+    "it."
+)
+GONE = "This line no longer exists; omit it."
+NO_TOKEN = "The line has no token; choose one of the issuer's tokens first."
 REMEDIES = {
-    InsufficientBalance: "have the treasury get them first, or the tokens made for it",
-    SupplyOverflow: "leave lines out",
+    InsufficientBalance: (
+        "transfer units to the treasury first, or deliver newly issued units"
+    ),
+    SupplyOverflow: "deliver fewer lines",
     ValueOverflow: "have the token's price corrected first",
 }
 """Where the ledger's refusal says none."""
@@ -270,9 +275,9 @@ def unpriced(ids: Sequence[UUID]) -> list[str]:
         .exclude(token=None)
     )
     return [
-        f"{row['token__symbol']} has no price, and its lines have one, "
-        f"{row['least']:,} to {row['most']:,} cents: capitalization tables count it 0 "
-        "until ledger set-price records one."
+        f"{row['token__symbol']} has no price, but its lines have prices of "
+        f"{row['least']:,} to {row['most']:,} cents: capitalization tables value it "
+        "at 0 until ledger set-price records a price."
         for row in rows
     ]
 

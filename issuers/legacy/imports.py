@@ -118,7 +118,7 @@ def import_legacy_shareholders(
 
 
 MISSING = f"""
-    SELECT line, 'reference', reference || ' is no line of the issuer, although '
+    SELECT line, 'reference', reference || ' is not a line of the issuer, although '
         || {NOTED}
     FROM incoming_line i, issuers_legacyimport b
     WHERE b.id = '{{batch}}' AND NOT EXISTS (SELECT FROM issuers_legacyshareholder s
@@ -170,13 +170,13 @@ class Lines:
 
         reference = values["reference"]
         if not reference:
-            refuse("reference", "is empty; give each line a name of its own")
+            refuse("reference", "is blank; give each line a unique reference")
         elif len(reference) > LONGEST_REFERENCE:
             refuse("reference", f"has more than {LONGEST_REFERENCE} characters")
         symbol = values["token_symbol"].upper()
         if symbol not in self.tokens:
             rule = (
-                f"{symbol!r:.60} is no token of this issuer; it has "
+                f"{symbol!r:.60} is not a token of this issuer; it has "
                 f"{', '.join(sorted(self.tokens)) or 'none'}"
             )
             refuse("token_symbol", rule)
@@ -234,8 +234,8 @@ HOLDERS_OF_LINES = """
 """
 # By one value, which PostgreSQL can hash: NULL counts as a value like any other.
 OTHER_WORDS = """
-    SELECT l.line, 'name', 'the name, the kind or the country of the holder is another '
-        || 'than on line ' || h.line || '; write the same'
+    SELECT l.line, 'name', 'the name, the kind or the country of the holder differs '
+        || 'from line ' || h.line || '; make them equal'
     FROM incoming_line l JOIN incoming_holder h
         ON jsonb_build_array(h.email, lower(h.wallet), h.lei)
             = jsonb_build_array(l.email, lower(l.wallet), l.lei)
@@ -318,7 +318,7 @@ DELIVERED = """
     SELECT c.line, 'reference', s.reference || ' is DELIVERED and cannot change its '
         || (SELECT string_agg(name, ', ' ORDER BY name)
             FROM jsonb_object_keys(c.before) AS name)
-        || '; reverse the delivery, and give the correction a reference of its own'
+        || '; reverse the delivery, and give the correction a new reference'
     FROM changed_line c JOIN issuers_legacyshareholder s ON s.id = c.stored_id
     WHERE c.before <> '{}' AND s.status = 'DELIVERED'
 """

@@ -190,7 +190,7 @@ class LegacyShareholderChange(models.Model):
 class DeliveryJob(models.Model):
     """Lines that staff chose to deliver, frozen in steps, with the progress.
 
-    Each line ends delivered, skipped (delivered before) or refused; its step holds the
+    Each line ends delivered, skipped (already delivered) or refused; its step holds the
     reason.
     """
 
@@ -268,7 +268,7 @@ class DeliveryJob(models.Model):
 
     def summary(self) -> str:
         return (
-            f"{self.delivered} delivered, {self.skipped} skipped (delivered before), "
+            f"{self.delivered} delivered, {self.skipped} skipped (already delivered), "
             f"{self.refused} refused"
         )
 

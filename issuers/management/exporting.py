@@ -29,8 +29,10 @@ def add_instant(parser: CommandParser) -> None:
         "--at",
         metavar="INSTANT",
         type=instant,
-        help="RFC 3339, such as 2026-01-31T12:00:00Z, or a date, which is its "
-        "midnight UTC; now by default",
+        help=(
+            "RFC 3339, such as 2026-01-31T12:00:00Z, or a date, for midnight UTC; now "
+            "by default"
+        ),
     )
 
 
@@ -39,8 +41,7 @@ def add_output(parser: CommandParser, needs_file: str) -> None:
         "--output",
         metavar="FILE",
         type=Path,
-        help="where it is written, instead of standard output; needed for "
-        f"{needs_file}",
+        help=f"output file, instead of standard output; required for {needs_file}",
     )
 
 
@@ -50,7 +51,7 @@ def named_file(output: Path | None, format: str) -> Path:
         CommandError: no file is named, and this format is not text.
     """
     if output is None:
-        raise CommandError(f"Name the file that becomes {format} with --output FILE.")
+        raise CommandError(f"The format {format} needs a file: use --output FILE.")
     return output
 
 
@@ -63,7 +64,9 @@ def issuer_named(slug: str) -> Issuer:
     try:
         return Issuer.objects.select_related("owner").get(slug=slug)
     except Issuer.DoesNotExist:
-        raise CommandError(f"There is no issuer {slug}; give its slug.") from None
+        raise CommandError(
+            f"There is no issuer {slug}; give an issuer's slug."
+        ) from None
 
 
 @contextmanager

@@ -13,9 +13,10 @@ from partnerapi.core.commands import DRY_RUN
 
 
 class Command(RegisterCommand):
-    help = """Let a token be traded between investors. There is no way back.
+    help = """Open a token's secondary market, on which investors trade. This is
+permanent.
 
-The token's history in the admin says who did it and why.
+The token's history in the admin shows the author and the reason.
 
 examples:
   manage.py market open-secondary ACME --staff ana@example.com \\
@@ -37,7 +38,7 @@ examples:
             ).update(market_type=Token.MarketType.SECONDARY_MARKET)
             if not opened:
                 raise CommandError(
-                    f"{symbol} is on the secondary market already; nothing was written."
+                    f"{symbol} is already on the secondary market; nothing was written."
                 )
             LogEntry.objects.log_actions(
                 person.pk,
@@ -46,5 +47,5 @@ examples:
                 f"Opened the secondary market: {reason}",
             )
         if dry_run:
-            return f"{symbol} would go to the secondary market{DRY_RUN}"
-        return f"{symbol} is on the secondary market."
+            return f"{symbol} would move to the secondary market{DRY_RUN}"
+        return f"{symbol} is now on the secondary market."

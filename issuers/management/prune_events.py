@@ -8,12 +8,11 @@ from partnerapi.core.commands import DRY_RUN, DryRunCommand, counting
 
 
 class Command(DryRunCommand):
-    help = """Delete the events of partners that are no longer kept.
+    help = """Delete events whose retention has ended.
 
-Events are kept for PARTNER_API_EVENT_DAYS; the database refuses to remove what is
-younger than 30 days. Celery's beat has this done every hour; by hand it may run at any
-time, beside the API and beside itself. What it has deleted stays deleted when it is
-ended early.
+Events are kept for PARTNER_API_EVENT_DAYS; the database refuses to delete events
+younger than 30 days. Celery beat runs this every hour; it can also be run manually at
+any time, even twice at once. Ending it early keeps the deletions made so far.
 
 examples:
   manage.py prune events

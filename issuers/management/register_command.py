@@ -31,7 +31,9 @@ TREASURY = "treasury"
 
 def reason_text(text: str) -> str:
     if not text.strip() or len(text) > REASON_LENGTH:
-        raise ArgumentTypeError(f"{len(text)} characters; give 1 to {REASON_LENGTH}")
+        raise ArgumentTypeError(
+            f"{len(text)} characters; must have 1 to {REASON_LENGTH}"
+        )
     return text.strip()
 
 
@@ -45,7 +47,7 @@ def whole(text: str) -> int:
     except NotANumber as error:
         raise ArgumentTypeError(str(error)) from None
     if not text.strip()[0].isdecimal():
-        raise ArgumentTypeError(f"{text:.40} has a sign. Write digits alone.")
+        raise ArgumentTypeError(f"{text:.40} has a sign. Use digits only.")
     return number
 
 
@@ -114,7 +116,9 @@ def writing(dry_run: bool, approval: UUID | None = None) -> Iterator[None]:
     except LedgerError as error:
         raise CommandError(f"{error} Nothing was written.") from None
     except lock_waits.LockTimeout as error:
-        raise CommandError(f"{error} Nothing was written; run this again.") from None
+        raise CommandError(
+            f"{error} Nothing was written; run the command again."
+        ) from None
 
 
 def requested(entry: ledger.Entry, token: Token, staff: str) -> str:

@@ -22,7 +22,7 @@ def later(text: str) -> datetime:
     except ValueError as error:
         raise ArgumentTypeError(str(error)) from None
     if at <= timezone.now():
-        raise ArgumentTypeError(f"{text} is over; name a later day or instant")
+        raise ArgumentTypeError(f"{text} has passed; give a later day or instant")
     return at
 
 
@@ -32,7 +32,7 @@ def add_terms(parser: CommandParser) -> None:
         "--until",
         metavar="TIME",
         type=later,
-        help="when it ends; without it, when it is lifted",
+        help="end of the restriction; by default, until it is lifted",
     )
     add_reason(parser)
     add_staff(parser)

@@ -4,10 +4,10 @@ from issuers.models import announce_articles
 
 
 class Command(BaseCommand):
-    help = """Tell partners of the articles whose time of publication has come.
+    help = """Publish due articles.
 
-Partners see an article from its time on; this adds the event of it. Celery's beat has
-this done every minute; by hand it may run at any time, beside itself.
+Partners see an article from its publication time; this adds the event. Celery beat runs
+this every minute; it can also be run manually at any time.
 
 example:
   manage.py run articles
@@ -15,4 +15,4 @@ example:
 
     def handle(self, **options):
         announced = announce_articles()
-        return f"{announced} articles were announced."
+        return f"Published {announced} articles."

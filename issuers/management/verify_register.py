@@ -12,14 +12,14 @@ from partnerapi.core.invariants import Finding, tell
 
 
 class Command(CommandWithExamples):
-    help = """Check everything that must be true of the register, a line for each rule.
+    help = """Check the integrity of the register, one line per rule.
 
-It reads the whole register and what guards it, and changes nothing but this: it keeps
-how far entries were judged by the rules of their time. The exit code is 1 where a rule
-is broken: then someone got past the database's guards.
+This reads the whole register and its database guards. The only change it makes is to
+record how far entries have been checked against the rules of their time. The exit code
+is 1 if a rule is broken, which means that the guards were bypassed.
 
-With --against, it also compares the register with a signed statement: what the
-statement covers must still be what it was.
+With --against, it also compares the register with a signed statement: the data that the
+statement covers must be unchanged.
 
 examples:
   manage.py verify register
@@ -33,8 +33,10 @@ examples:
         parser.add_argument(
             "--public-key",
             metavar="KEY",
-            help="the key that signed it, in base64; as a default, that of "
-            "PARTNER_API_STATEMENT_KEY",
+            help=(
+                "the signer's public key, in base64; by default, from "
+                "PARTNER_API_STATEMENT_KEY"
+            ),
         )
 
     def handle(self, *, against, public_key, **options):
@@ -56,7 +58,7 @@ def stated(file: Path, public_key: str | None) -> dict[str, Any]:
             key = private.public_key()
         else:
             raise CommandError(
-                "Whose signature counts? Set PARTNER_API_STATEMENT_KEY, or pass "
+                "The signer's key is unknown. Set PARTNER_API_STATEMENT_KEY, or pass "
                 "--public-key."
             )
     except ValueError:
@@ -75,5 +77,5 @@ def findings(statement: dict[str, Any] | None, file: Path) -> Iterator[Finding]:
         wrong = list(statements.differences(statement))
         # The names of holders count as one more.
         covered = len(statement["tokens"]) + len(statement["tables"]) + 1
-        rule = f"what {file.name} states is still so"
+        rule = f"the register agrees with {file.name}"
         yield Finding(rule, covered, len(wrong), wrong)

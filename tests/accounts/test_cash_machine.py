@@ -113,7 +113,7 @@ class Machine:
         name, amount = self.name(), self.random.choice([-50, 20, 70])
         if self.model.at_bank + amount < 0:
             return
-        bank(("Who knows", amount, name))
+        bank(("They said so", amount, name))
         self.model.nobodys += amount
         if amount > 0:
             self.model.unknown[name] = [amount, None]

@@ -122,7 +122,7 @@ def test_opens_another_after_a_final_status_or_with_another_partner(
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["nobody", "otto@example.com"], "There is no integration account nobody"),
+        (["missing", "otto@example.com"], "There is no integration account missing"),
         (["off", "otto@example.com"], "off is switched off"),
         (["acme", "who@example.com"], "There is no user who@example.com"),
         (["acme", LEI], f"There is no user {LEI}"),

@@ -151,7 +151,7 @@ def test_nobody_decides_what_they_filed_whatever_the_way(asked, ana, token):
     client.force_login(ana)
     page = reverse("admin:accounts_approvalrequest_change", args=[asked.pk])
     shown = client.get(page).content.decode()
-    assert "another member of staff decides it" in shown
+    assert "cannot approve your own request" in shown
     assert 'value="approve"' not in shown
     client.post(page, {"do": "approve"})
     assert (status_of(asked), entries()) == ("WAITING", 0)
@@ -166,13 +166,13 @@ def test_only_the_filer_takes_a_request_back_and_only_while_it_waits(
     take_back(asked, "A wrong number")
     assert status_of(asked) == "TAKEN_BACK"
     for verdict in (True, False):
-        with pytest.raises(NotApproved, match="decided this request meanwhile"):
+        with pytest.raises(NotApproved, match="already decided this request"):
             decide(asked, ben, is_approved=verdict)
     with pytest.raises(NotApproved, match="needs an approval"):
         carry_out(asked, EnterUnits())
     approved, expired = ask_for(mint, 0, ana), ask_for(mint, 0, ana)
     decide(approved, ben, is_approved=True)
-    with pytest.raises(NotApproved, match="decided this request meanwhile"):
+    with pytest.raises(NotApproved, match="already decided this request"):
         take_back(approved)
     end = "UPDATE accounts_approvalrequest SET expires_at = now()"
     tamper(f"{end} WHERE id = '{expired.pk}'")
@@ -251,9 +251,9 @@ def test_what_is_entered_is_what_was_approved(asked, mint, ben, token, change):
     assert (status_of(asked), entries()) == ("APPROVED", 0)
 
 
-@pytest.mark.parametrize("why", ["nobody decided", "refused", "expired"])
+@pytest.mark.parametrize("why", ["no one decided", "refused", "expired"])
 def test_without_an_approval_nothing_is_entered(asked, mint, ben, why):
-    if why != "nobody decided":
+    if why != "no one decided":
         decide(asked, ben, is_approved=why == "expired", reason="No")
     if why == "expired":
         tamper("UPDATE accounts_approvalrequest SET expires_at = now()")
@@ -373,7 +373,7 @@ def test_another_person_decides_on_the_page(asked, ana, ben):
     assert "Decided on 3 March" in shown
     assert "<bdi>Supply</bdi></th><td><bdi>0</bdi></td><td><bdi>100</bdi>" in shown
     said = client.post(page, {"do": "refuse"}, follow=True).content.decode()
-    assert "the reason is missing" in said
+    assert "a reason is required" in said
     said = client.post(page, {"do": "approve"}, follow=True).content.decode()
     assert "Approved and executed." in said
     assert (status_of(asked), entries()) == ("EXECUTED", 1)

@@ -97,13 +97,13 @@ def test_semicolons_and_tabs_separate_as_well(load, separator):
     [
         (BO.replace("Bo van Berg", ""), "line 3, name: is empty"),
         (BO.replace("INDIVIDUAL", "PERSON"), "line 3, kind: 'PERSON' is neither IND"),
-        (BO.replace("Bo@", "Bo"), "line 3, email: 'Boexample.com' is no e-mail"),
+        (BO.replace("Bo@", "Bo"), "line 3, email: 'Boexample.com' is not an e-mail"),
         (BO.replace("Bo@example.com", ""), "line 3, email: is blank, as are wal"),
         (BO.replace(",,,NO", f",{WALLET}0,,NO"), f"line 3, wallet: '{WALLET}0' is not"),
         (BO.replace(",,,NO", f",,{LEI},NO"), "line 3, lei: an individual has no LEI"),
         (BO.replace("NO", "ZZ"), "line 3, country: 'ZZ' is not an ISO 3166"),
         ("Ace,COMPANY,,,529900T8BM49AURSDO56,", "line 3, lei: '529900T8BM49AURSDO56'"),
-        (ACME, f"line 3, wallet: {WALLET} stands on line 2 already"),
+        (ACME, f"line 3, wallet: {WALLET} is already on line 2"),
         (BO.replace("Bo van", "Bo\u200bvan"), "line 3, name: holds the invisible char"
          "acter U+200B (ZERO WIDTH SPACE) as its character 3; remove it"),
         (BO.replace("Berg", "Berg\xa0"), "line 3, name: holds the invisible character "
@@ -126,8 +126,11 @@ def test_a_wrong_line_is_named_and_none_is_written(load, capsys, line, problem):
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        (f"Bo,INDIVIDUAL,bo@example.com,{WALLET},,", "wallet: names another user than"),
-        ("Bo,COMPANY,bo@example.com,,,", "kind: is COMPANY, and user "),
+        (
+            f"Bo,INDIVIDUAL,bo@example.com,{WALLET},,",
+            ("wallet: names a different user from"),
+        ),
+        ("Bo,COMPANY,bo@example.com,,,", "kind: is COMPANY, but user "),
         (f"Acme,COMPANY,,{WALLET[:-1]}8,{LEI},", "wallet: user "),
     ],
 )

@@ -232,7 +232,7 @@ def test_a_digest_that_changed_meanwhile_is_left_alone(acme, settings):
 def test_a_pepper_that_the_database_does_not_know_starts_nothing(acme, settings):
     peppers.check_peppers()
     settings.PARTNER_API_KEY_PEPPER = "mistyped"
-    with pytest.raises(StartRefused, match="is not the one that keyed the API keys"):
+    with pytest.raises(StartRefused, match="does not match the API keys"):
         peppers.check_peppers()
     assert Pepper.objects.count() == 1
     settings.PARTNER_API_KEY_PEPPER = "new, old"
@@ -246,4 +246,4 @@ def test_keys_of_a_pepper_that_was_taken_out_are_told(acme, settings):
     settings.PARTNER_API_KEY_PEPPER = "new,old"
     peppers.check_peppers()
     settings.PARTNER_API_KEY_PEPPER = "new"
-    assert "not in the setting, so rejected: 1 live keys, last used never" in listed()
+    assert "not in the setting, so rejected: 1 active keys, last used never" in listed()

@@ -117,7 +117,7 @@ def test_staff_move_accounts_of_one_status_and_leave_the_others(
 
 def test_without_a_reason_nothing_is_moved(staff: Client, accounts: dict[str, Account]):
     [said] = told(act(staff, "suspend", {"ACTIVE": accounts["ACTIVE"]}, " "))
-    assert said.startswith("Reason: it is empty.")
+    assert said.startswith("The reason is empty.")
     assert statuses(accounts) == {status: status for status in PATHS}
 
 
@@ -150,7 +150,7 @@ def test_an_account_shows_its_history_and_how_it_is_closed(
     shown = response.content.decode()
     for text in ("became CLOSED", "old@staff.example", "two@staff.example"):
         assert text in shown
-    assert "it cannot be closed" in shown
+    assert "the account cannot be closed" in shown
     page = reverse("admin:accounts_account_change", args=[active.pk])
     asks = f"{reverse('admin:ask', args=['closing'])}?account={active.pk}"
     assert f'href="{asks}"' in staff.get(page).content.decode()

@@ -76,7 +76,7 @@ def test_a_wrong_code_lets_nobody_in_and_is_recorded():
     # What was used before is wrong, too.
     for code in ("000000", code_of(device)):
         html = client.post(PAGE, {"code": code}).content.decode()
-        assert "wrong or was used before" in html
+        assert "wrong or has already been used" in html
         assert client.get("/admin/").status_code == 302
     assert [row.login for row in FailedSignIn.objects.all()] == [user.email] * 2
 

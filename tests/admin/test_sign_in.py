@@ -104,8 +104,8 @@ def test_behind_a_proxy_the_client_is_locked_out_and_not_the_proxy(sam, settings
 def test_a_failure_is_a_line_of_the_log_without_the_password(sam, caplog):
     caplog.set_level(logging.WARNING)
     sign_in("wrong")
-    [line] = [r.getMessage() for r in caplog.records if "sign-in" in r.getMessage()]
-    assert line == "A sign-in of 'sam@staff.example' from 192.0.2.1 failed"
+    [line] = [r.getMessage() for r in caplog.records if "Sign-in" in r.getMessage()]
+    assert line == "Sign-in of 'sam@staff.example' from 192.0.2.1 failed"
     assert "wrong" not in caplog.text
 
 

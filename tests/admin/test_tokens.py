@@ -45,7 +45,7 @@ def test_a_token_is_shown_with_its_register(world: World, staff):
     )
     ledger.set_price(token.pk, 1_250, "NAV", "bo@example.com")
     page = shown(staff, token)
-    assert "2,500, by 1 holders; the rest: treasury" in page
+    assert "2,500, by 1 holders; the treasury holds the rest" in page
     time = first.effective_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     assert (
         f"<tr><td>1</td><td>{time}</td><td>Mint</td><td>12,000</td><td>-</td>"

@@ -173,7 +173,7 @@ def until_it_answers(port: int) -> None:
 
 
 def told(log: Path) -> int:
-    lines = re.findall(r"A sign-in of .*?$", log.read_text(), re.M)
+    lines = re.findall(r"Sign-in of .*?$", log.read_text(), re.M)
     left_out = (re.findall(r"\((\d+) more like it before\)", line) for line in lines)
     return len(lines) + sum(int(count) for counts in left_out for count in counts)
 

@@ -143,7 +143,7 @@ def test_a_dry_run_says_what_the_delivery_then_does(issuer):
     assert LedgerAccount.objects.count() == 1
     said, errors = deliver(issuer, "--source", TREASURY)
     assert said == (
-        f"453 lines of {issuer.slug}: 301 delivered, 0 skipped (delivered before), "
+        f"453 lines of {issuer.slug}: 301 delivered, 0 skipped (already delivered), "
         "152 refused."
     )
     assert dry == said[:-1] + " (dry run: nothing was written)"
@@ -192,10 +192,10 @@ def test_the_command_says_what_is_held_and_how_far_it_came(issuer):
         "Somebody else holds a token's ledger, and it did not come free (canceling "
         "statement due to lock timeout). "
     )
-    assert str(dry) == f"{held}Nothing was written; run this again."
+    assert str(dry) == f"{held}Nothing was written; run the command again."
     assert str(error) == (
-        f"{held}Of 203 lines 200 delivered, 0 skipped (delivered before), 0 refused, "
-        f"until then. Deliver the rest with --resume {DeliveryJob.objects.get().pk}."
+        f"{held}Of 203 lines 200 delivered, 0 skipped (already delivered), 0 refused. "
+        f"Deliver the rest with --resume {DeliveryJob.objects.get().pk}."
     )
     assert LegacyShareholder.objects.filter(status=DELIVERED).count() == 200
     assert deliver(issuer, *run)[0].startswith(f"3 lines of {issuer.slug}: 3 delivered")

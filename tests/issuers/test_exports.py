@@ -162,7 +162,7 @@ def test_a_workbook_has_numbers_and_no_formulas(issuer, tmp_path):
     assert str(2**63) in rows[4]
     run("ledger", "show", "ACME", format="xlsx", output=file)
     assert [row[0] for row in cells(file)] == ["seq", *"123456"]
-    with pytest.raises(CommandError, match="with --output FILE"):
+    with pytest.raises(CommandError, match="use --output FILE"):
         run("export", "captable", "acme", format="xlsx")
     with pytest.raises(CommandError, match="cannot be written: Is a directory"):
         run("export", "captable", "acme", format="xlsx", output=tmp_path)

@@ -143,7 +143,7 @@ def test_a_file_of_holders_that_never_was_imported_is_told_and_can_be(
     today = timezone.now().date()
     assert capsys.readouterr().err == (
         "holders.csv, line 2, name: there is no user bo@example.com, although this "
-        f"file is noted as imported on {today} by {STAFF}; to import it again, save it "
+        f"file was already imported on {today} by {STAFF}; to import it again, save it "
         "with another line break at its end\n"
     )
     assert not User.objects.filter(email="bo@example.com").exists()
@@ -151,7 +151,9 @@ def test_a_file_of_holders_that_never_was_imported_is_told_and_can_be(
     call_command("import", "holders", file, staff=STAFF)
     assert User.objects.filter(email="bo@example.com").exists()
     call_command("import", "holders", file, staff=STAFF)
-    assert capsys.readouterr().out.endswith("imported before; nothing was written.\n")
+    assert capsys.readouterr().out.endswith(
+        "has already been imported; nothing was written.\n"
+    )
 
 
 def test_a_file_of_legacy_lines_that_never_was_imported_is_told_and_can_be(
@@ -177,15 +179,17 @@ def test_a_file_of_legacy_lines_that_never_was_imported_is_told_and_can_be(
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 2
     assert said[0].startswith(
-        "lines.csv, line 2, reference: L-1 is no line of the issuer, although this "
-        "file is noted as imported on "
+        "lines.csv, line 2, reference: L-1 is not a line of the issuer, although this "
+        "file was already imported on "
     )
     assert lines.count() == 0
     file.write_text(file.read_text() + "\n")
     run()
     assert lines.count() == 2
     run()
-    assert capsys.readouterr().out.endswith("imported before; nothing was written.\n")
+    assert capsys.readouterr().out.endswith(
+        "has already been imported; nothing was written.\n"
+    )
     lines.filter(reference="L-2").delete()
     with pytest.raises(CommandError):
         run()

@@ -94,7 +94,7 @@ def test_reads_marks_line_ends_and_columns_as_spreadsheets_write_them(run):
     [
         (
             SOFTWARE.replace("101010,", "101020,"),
-            ["sector_code: 101020 is not how the subsector code 10101015 begins"],
+            ["sector_code: 101020 is not a prefix of the subsector code 10101015"],
         ),
         (
             SOFTWARE.replace("10101015", "1010101x"),
@@ -106,7 +106,7 @@ def test_reads_marks_line_ends_and_columns_as_spreadsheets_write_them(run):
         ),
         (
             SOFTWARE.replace("Software,Makers", f"{'x' * 101},Makers"),
-            ["subsector: has 101 characters, at most 100 are kept"],
+            ["subsector: has 101 characters; the limit is 100"],
         ),
         (SOFTWARE.replace("Makers of software.", " "), ["description: is empty"]),
         (
@@ -127,7 +127,7 @@ def test_every_wrong_row_is_reported_by_the_line_it_starts_on(run, capsys):
     short = "10,Tech"
     assert refused(run, capsys, HEADER, two_lines, "", short, SERVICES) == [
         "icb.csv, line 5: 2 fields, the header has 9",
-        "icb.csv, line 6, subsector_code: 10101010 stands on line 2 already",
+        "icb.csv, line 6, subsector_code: 10101010 is already on line 2",
     ]
 
 

@@ -44,7 +44,7 @@ def refused(run, capsys, *lines):
 def counted(created, updated, unchanged, taken=0):
     return (
         f"Issuers: {created} created, {updated} updated, {unchanged} unchanged; "
-        f"{taken} symbols were taken"
+        f"{taken} symbols were already taken"
     )
 
 
@@ -208,11 +208,11 @@ def test_a_symbol_keeps_the_hyphen_that_it_ends_in(run):
         ("FR0000131104", "", "isin: is empty"),
         (",FR,", ",EU,", "country: 'EU' is not an ISO 3166 alpha-2 code"),
         (",FR,", ",,", "country: is empty"),
-        ("ACM", "AC M", "symbol: 'AC M' has other characters than A-Z, 0-9, dot"),
-        ("ACM", ".ACM", "symbol: '.ACM' has other characters than A-Z, 0-9, dot"),
-        ("ACM", "A" * 21, "symbol: has 21 characters, at most 20 are kept"),
+        ("ACM", "AC M", "symbol: 'AC M' may contain only A-Z, 0-9, dot"),
+        ("ACM", ".ACM", "symbol: '.ACM' may contain only A-Z, 0-9, dot"),
+        ("ACM", "A" * 21, "symbol: has 21 characters; the limit is 20"),
         ("Acme SA", "", "name: is empty"),
-        ("Acme SA", "A" * 201, "name: has 201 characters, at most 200 are kept"),
+        ("Acme SA", "A" * 201, "name: has 201 characters; the limit is 200"),
         ("Acme SA", "Acme\x07SA", "name: holds the control character U+0007"),
         ("Paris", "", "city: is empty"),
         ("https://acme.example", "acme.example", "website: 'acme.example' is not an"),
@@ -239,7 +239,7 @@ def test_every_wrong_row_is_reported_and_none_is_written(run, capsys):
     )
     assert lines == [
         "line 5, country: 'XX' is not an ISO 3166 alpha-2 code",
-        "line 6, isin: FR0000131104 stands on line 5 already",
+        "line 6, isin: FR0000131104 is already on line 5",
         "line 7: 1 fields, the header has 8",
     ]
 
@@ -248,7 +248,7 @@ def test_a_number_that_makes_a_symbol_too_long_is_refused(run, capsys):
     symbol = "S" * 19
     lines = [f"Acme,{isin(n)},{symbol},FR,Paris,,," for n in range(2)]
     assert refused(run, capsys, HEADER, *lines) == [
-        f"line 3, symbol: {symbol} is taken and {symbol}.2 would be too long"
+        f"line 3, symbol: {symbol} is taken, and {symbol}.2 would be too long"
     ]
 
 

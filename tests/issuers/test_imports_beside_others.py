@@ -239,7 +239,7 @@ def test_a_command_that_writes_the_register_says_what_is_held(issuer):
         )
     assert said == (
         "Somebody else holds a token's ledger, and it did not come free (canceling "
-        "statement due to lock timeout). Nothing was written; run this again."
+        "statement due to lock timeout). Nothing was written; run the command again."
     )
 
 

@@ -100,17 +100,17 @@ def test_imports_a_file_once_and_a_corrected_one_again(load, world: World):
     [
         (ONE.replace("L-1", ""), "line 3, reference: is empty"),
         (ONE.replace("bo@", "no@"), "line 3, holder_email: there is no user no@"),
-        (ONE.replace("bo@example.com", ""), "line 3, holder_email: is empty, and so"),
+        (ONE.replace("bo@example.com", ""), "line 3, holder_email: is blank, as"),
         (
             ONE.replace(",,LUM", ",529900T8BM49AURSDO55,LUM"),
-            "line 3, holder_lei: names another user than the line's other",
+            "line 3, holder_lei: names a different user from the line's other",
         ),
         (ONE.replace("LUM", "BUM"), "line 3, token_symbol: 'BUM' is no token of this"),
         (ONE.replace("100", "0"), "line 3, number_of_shares: 0 is not from 1 to 2147"),
         (ONE.replace("100", "9" * 5000), "line 3, number_of_shares: 999"),
         (ONE.replace("100", "1.5"), "line 3, number_of_shares: '1.5' is not a whole"),
         (ONE.replace("125", "2147483648"), "line 3, price_cents: 2147483648 is not"),
-        (TWO, "line 3, reference: L-2 stands on line 2 already"),
+        (TWO, "line 3, reference: L-2 is already on line 2"),
     ],
 )
 def test_a_wrong_line_is_named_and_none_is_written(load, capsys, line, problem):
@@ -225,14 +225,14 @@ def test_delivers_what_the_treasury_covers(load, world: World, one_person):
     approved_record([Entry(token, "MINT", 50, None, own)], "me")
     dry, _ = deliver("--source", "TREASURY", "--dry-run")
     assert dry == (
-        "9 lines of lumen: 1 delivered, 0 skipped (delivered before), 8 refused "
-        "(dry run: nothing was written)"
+        "9 lines of lumen: 1 delivered, 0 skipped (already delivered), 8 refused (dry "
+        "run: nothing was written)"
     )
     assert DeliveryJob.objects.count() == 0
     _, errors = deliver("--source", "TREASURY")
     assert rows() == [("L-1", 100, 125, PENDING), ("L-2", 7, 0, DELIVERED)]
     # The world's own seven lines name no token.
-    assert sum("names no token of its issuer" in error for error in errors) == 7
+    assert sum("The line has no token" in error for error in errors) == 7
     [short] = [error for error in errors if "50 are missing" in error]
     assert str(LegacyShareholder.objects.get(reference="L-1").pk) in short
     line = LegacyShareholder.objects.get(reference="L-2")
@@ -302,10 +302,12 @@ def test_a_line_replaces_only_one_that_was_reversed(load, world: World, staff):
         return page.context["adminform"].form.errors["replaces"]
 
     [pending] = added()
-    assert pending == "This line is PENDING: correct it, or leave it out."
+    assert pending == "This line is PENDING: correct it directly."
     assert outcome(wrong).is_delivered
     [delivered] = added()
-    assert delivered == "The delivery of this line stands; reverse it first (entry 1)."
+    assert delivered == (
+        "The delivery of this line has not been reversed; reverse it first (entry 1)."
+    )
     reverse(1, "Shares miscounted")
     assert added() == []
 
@@ -325,9 +327,9 @@ def test_no_line_becomes_a_token_of_another_issuer(world: World, staff, bo):
     wrong = LegacyShareholder.objects.create(
         issuer=world.listed, user=bo, token=foreign, number_of_shares=1, price_cents=1
     )
-    assert "names no token of its issuer" in outcome(wrong).refusal
+    assert "The line has no token" in outcome(wrong).refusal
     _, errors = deliver("--source", "MINT")
-    assert sum("names no token of its issuer" in error for error in errors) == 8
+    assert sum("The line has no token" in error for error in errors) == 8
     assert LedgerTransaction.objects.count() == 0
 
 
@@ -347,7 +349,7 @@ def test_staff_choose_up_to_a_form_of_lines_in_the_list(world: World, staff):
     assert "delete_selected" not in client.get(path).content.decode()
     asked = {"action": "mark_delivered", "_selected_action": ids}
     page = client.post(path, asked, follow=True)
-    assert "501 lines are selected; at most 500 are delivered from this list." in (
+    assert "501 lines are selected; the limit for this list is 500." in (
         page.content.decode()
     )
     page = client.post(path, asked | {"_selected_action": ids[1:]})
@@ -405,7 +407,7 @@ def test_a_job_goes_on_where_it_stood(world: World, staff):
     assert outcome(lines.last()).is_delivered
     again = DeliveryJob.objects.get(pk=job.pk)
     assert [deliver_next(again) for _ in range(3)] == [200, 50, 0]
-    assert again.summary() == "449 delivered, 1 skipped (delivered before), 0 refused"
+    assert again.summary() == "449 delivered, 1 skipped (already delivered), 0 refused"
     assert again.finished_at is not None
     assert LedgerTransaction.objects.count() == 450
 
@@ -423,20 +425,22 @@ def test_a_delivery_that_was_killed_is_resumed(load, world: World, staff):
     job = released_job(MINT, ids, "ines@example.com")
     deliver_next(job)
     said = run_deliveries("--list").splitlines()
-    assert said[-1] == "1 delivery did not end."
+    assert said[-1] == "1 delivery has not ended."
     assert said[0].startswith(f"{job.pk}: MINT, begun ")
     assert said[0].endswith(
-        "by ines@example.com; of 250 lines 200 delivered, 0 skipped (delivered "
-        "before), 0 refused, 50 left"
+        "by ines@example.com; of 250 lines 200 delivered, 0 skipped (already "
+        "delivered), 0 refused, 50 left"
     )
     resume = ("--resume", str(job.pk), "--staff", STAFF)
     assert run_deliveries(*resume, "--dry-run") == (
-        f"50 lines left of {job.pk}: 50 delivered, 0 skipped (delivered before), "
+        f"50 remaining lines of {job.pk}: 50 delivered, 0 skipped (already delivered), "
         "0 refused (dry run: nothing was written)"
     )
-    assert run_deliveries(*resume).startswith(f"50 lines left of {job.pk}: 250 deliv")
+    assert run_deliveries(*resume).startswith(
+        f"50 remaining lines of {job.pk}: 250 deliv"
+    )
     assert lines.filter(delivered_by=STAFF).count() == 50
-    assert run_deliveries("--list") == "0 deliveries did not end."
+    assert run_deliveries("--list") == "0 deliveries have not ended."
     with pytest.raises(CommandError, match="has ended: of 250 lines 250 delivered"):
         run_deliveries(*resume)
 
@@ -450,7 +454,7 @@ def test_a_delivery_is_closed_and_its_lines_stay(load, staff):
     close = ("--close", str(job.pk), "--staff", STAFF)
     assert "50 of 250 lines would stay" in run_deliveries(*close, "--dry-run")
     running = DeliveryJob.objects.get(pk=job.pk)
-    assert run_deliveries(*close).endswith("50 of 250 lines stay as they are.")
+    assert run_deliveries(*close).endswith("50 of 250 lines are not delivered.")
     # A worker that was presumed dead delivers no more.
     assert running.is_open
     deliver_next(running)
@@ -467,7 +471,10 @@ def test_a_delivery_is_closed_and_its_lines_stay(load, staff):
 
 def test_a_token_without_a_price_is_warned_of(load, world: World, one_person):
     load(ONE, TWO)
-    said = "LUM has no price, and its lines have one, 125 to 125 cents: capitalization"
+    said = (
+        "LUM has no price, but its lines have prices of 125 to 125 cents: "
+        "capitalization"
+    )
     assert any(line.startswith(said) for line in deliver("--source", "MINT")[1])
     load("L-3,bo@example.com,,LUM,1,125")
     call_command("ledger", "set-price", "LUM", "125", "--staff", STAFF)

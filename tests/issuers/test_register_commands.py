@@ -95,13 +95,13 @@ def test_a_dry_run_checks_and_writes_nothing(world: World, staff, holder):
     why = ("--reason", "x", "--dry-run")
     dry = "(dry run: nothing was written)"
     assert run("ledger", "mint", "LUM", 7, *why) == (
-        f"7 units of LUM would be made; supply 7 {dry}"
+        f"7 units of LUM would be created; supply 7 {dry}"
     )
     assert run("ledger", "set-price", "LUM", 7, "--dry-run") == (
-        f"A unit of LUM would cost 7 cents; it had none {dry}"
+        f"The price of LUM would be 7 cents per unit; no price before {dry}"
     )
     assert run("market", "open-secondary", "LUM", *why) == (
-        f"LUM would go to the secondary market {dry}"
+        f"LUM would move to the secondary market {dry}"
     )
     with pytest.raises(CommandError, match="1 are missing. Nothing was written"):
         run("ledger", "burn", "LUM", 1, *why)
@@ -211,12 +211,12 @@ def register(world: World):
     ledger.set_price(token, 12, "MANUAL", "me")
     ledger.set_price(token, 13, "MANUAL", "me")
     fourth = LedgerTransaction.objects.get(token=token, seq=4)
-    ledger.record([ledger.reversal_of(fourth, "Typed wrongly")], "me")
+    ledger.record([ledger.reversal_of(fourth, "Typing error")], "me")
     return token
 
 
 def test_an_entry_is_reversed_whole_and_once(register, world: World, staff):
-    why = ("--reason", "Typed wrongly")
+    why = ("--reason", "Typing error")
     said = "Entry 3 of LUM (ALLOCATE, 200 units)"
     assert run("ledger", "reverse", "lum", 3, *why, "--dry-run") == (
         f"{said} would be reversed; supply 1,000 (dry run: nothing was written)"
@@ -224,7 +224,7 @@ def test_an_entry_is_reversed_whole_and_once(register, world: World, staff):
     assert run("ledger", "reverse", "lum", 3, *why) == (
         f"{said} is reversed by entry 6; supply 1,000."
     )
-    assert entries(register)[-1] == ("REVERSAL", 200, STAFF, "Typed wrongly", 300)
+    assert entries(register)[-1] == ("REVERSAL", 200, STAFF, "Typing error", 300)
     for number, reason in (
         (1, "the treasury of Lumen has 700 units of LUM, and 1000 are to leave: 300"),
         (3, "Entry 3 of LUM was reversed before. Nothing was written."),

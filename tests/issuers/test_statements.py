@@ -77,7 +77,7 @@ def test_what_was_stated_holds_while_the_register_goes_on(
     [account] = holder.values()
     ledger.record([Entry(token.pk, "MINT", 5, target=account)], "ana@example.com")
     said = verify(statement)
-    assert f"what {statement.name} states is still so: 7, ok" in said
+    assert f"the register agrees with {statement.name}: 7, ok" in said
     assert said.splitlines()[-1].startswith("All ")
 
 
@@ -173,7 +173,7 @@ def test_finds_what_the_owner_rewrote_and_digested_anew(
         cursor.execute(REWRITTEN)
     said = verify(statement)
     assert found in said
-    assert f"what {statement.name} states is still so: 7, BROKEN " in said
+    assert f"the register agrees with {statement.name}: 7, BROKEN " in said
 
 
 def test_finds_a_token_in_the_past_of_an_issuer_without_any(key: str, tmp_path: Path):
@@ -235,7 +235,7 @@ def test_a_statement_that_was_changed_is_refused(
 def test_needs_the_key_that_signed_it(statement: Path, settings: Any):
     public = json.loads(statement.read_text().splitlines()[0])["publicKey"]
     settings.PARTNER_API_STATEMENT_KEY = ""
-    assert "Whose signature counts?" in verify(statement)
+    assert "The signer's key is unknown" in verify(statement)
     assert "All " in verify(statement, public_key=public)
     assert "is not the base64" in verify(statement, public_key="short")
     other = base64.b64encode(secrets.token_bytes(32)).decode()

@@ -301,7 +301,7 @@ def test_the_log_has_a_table_that_was_printed(back_office, running_server):
     back_office.locator("#result_list tbody th a").first.click()
     back_office.get_by_role("link", name="View issuer").click()
     back_office.get_by_role("link", name="Capitalization table").first.click()
-    back_office.get_by_text("This address shows this table").wait_for()
+    back_office.get_by_text("The address of this page is a permalink").wait_for()
     with back_office.expect_response(back_office.url) as answered:
         assert back_office.pdf()
     assert (answered.value.request.method, answered.value.status) == ("POST", 204)
@@ -328,7 +328,7 @@ def test_everybody_can_read_the_door(browser, running_server, axe):
 
 
 def test_staff_see_what_a_delivery_would_do_and_ask_for_it(readable, running_server):
-    """It needs a second person, so that nothing is delivered in the sandbox."""
+    """Booking it needs a second person, so that nothing is delivered in the sandbox."""
     page, faults = readable
     page.goto(running_server["admin"])
     page.get_by_role("link", name="Deliver", exact=True).click()

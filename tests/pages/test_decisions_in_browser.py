@@ -19,7 +19,7 @@ def asked(back_office, colleague, running_server):  # noqa: F811
     colleague.get_by_role("link", name="approval").click()
     colleague.locator("#id_reason").fill("The client's own account")
     colleague.get_by_role("button", name="Submit for approval").click()
-    colleague.get_by_role("button", name="Retract this request").wait_for()
+    colleague.get_by_role("button", name="Take this request back").wait_for()
     return colleague.url
 
 
@@ -62,9 +62,9 @@ def test_the_page_can_be_read_and_its_asker_takes_it_back(
     assert [*faults()] == []
     for place in page.locator("table a").evaluate_all("all => all.map(a => a.href)"):
         assert page.goto(place).ok
-    colleague.get_by_role("button", name="Retract this request").click()
-    colleague.get_by_text("Request retracted.").wait_for()
+    colleague.get_by_role("button", name="Take this request back").click()
+    colleague.get_by_text("Request taken back.").wait_for()
     page.goto(asked)
-    page.get_by_role("rowheader", name="Retracted by").wait_for()
+    page.get_by_role("rowheader", name="Taken back by").wait_for()
     assert page.get_by_role("button", name="Approve and execute").count() == 0
     assert [*faults()] == []

@@ -54,10 +54,10 @@ def test_only_allowed_moves_are_offered_and_each_takes_a_reason(
     assert offered() == ["ACTIVE", "REJECTED"]
     answer = staff.post(page, {"status": "ACTIVE", "reason": " "})
     assert answer.status_code == 400
-    assert "Reason: it is empty." in answer.content.decode()
+    assert "The reason is empty." in answer.content.decode()
     assert staff.post(page, {"status": "ACTIVE", "reason": "Seen"}).status_code == 302
     assert offered() == ["SUSPENDED"]
-    for status, why in (("CLOSED", "cannot become CLOSED"), ("X", "valid choice")):
+    for status, why in (("CLOSED", "You cannot set CLOSED"), ("X", "valid choice")):
         answer = staff.post(page, {"status": status, "reason": "so"})
         assert answer.status_code == 400
         assert why in answer.content.decode()
@@ -138,7 +138,7 @@ def test_a_holder_shows_what_it_held_at_any_instant(
 
     assert held(on(0.5)) == []
     assert held(on(4.5)) == [("LUM", 300)]
-    assert "is still to come" in staff.get(page, {"at": "2999-01-01"}).content.decode()
+    assert "is in the future" in staff.get(page, {"at": "2999-01-01"}).content.decode()
     answer = staff.get(page, {"at": "yesterday"})
     assert answer.status_code == 400
     assert "This is not an instant" in answer.content.decode()

@@ -63,16 +63,16 @@ def test_each_state_of_a_book_is_said(token: Token, world: World, staff, monkeyp
     path = f"/admin/token/{world.public_token.pk}/book/ladder/"
     assert staff.get(path).status_code == 204
     empty = page(token)
-    assert "No one buys." in empty
-    assert "No one sells." in empty
+    assert "No bids." in empty
+    assert "No asks." in empty
     assert "no change yet" in empty
     assert "No price in the last 24 hours." in empty
     record(token.pk, [Message([Change(ASK, 1001, 9)])], ACTOR)
-    assert "No one buys." in page(token)
+    assert "No bids." in page(token)
     assert "one side only" in page(token)
-    assert "stood still" not in page(token)
+    assert "not changed" not in page(token)
     monkeypatch.setattr(books, "QUIET_SECONDS", 0)
-    assert "stood still" in page(token)
+    assert "not changed" in page(token)
 
 
 def test_the_list_of_books_takes_as_many_statements_for_more(

@@ -99,10 +99,10 @@ def test_each_odd_instant_is_a_state_of_its_own(world: World, register, staff):
         assert answer.status_code == 200
         return answer.content.decode()
 
-    assert "Nothing had been entered yet" in said(at=at(0.5))
+    assert "There were no entries yet" in said(at=at(0.5))
     assert "The issuer had no token yet." in said(at=at(-9))
-    assert "Without a price" in said(at=at(4.5))
-    assert "is still to come" in said(at="2999-01-01")
+    assert "no price is entered" in said(at=at(4.5))
+    assert "is in the future" in said(at="2999-01-01")
     answer = staff.get(address(world, at="yesterday"))
     assert answer.status_code == 400
     assert "This is not an instant" in answer.content.decode()
@@ -114,7 +114,7 @@ def test_more_holders_than_partners_may_list_come_by_their_ids(
     settings.PARTNER_API_MAX_HOLDERS = 1
     monkeypatch.setattr("partnerapi.staff.register.captable.HOLDERS_OF_A_PAGE", 2)
     first = staff.get(address(world, at=at(4.5)))
-    assert "in the order of their ids" in first.content.decode()
+    assert "in order of their ids" in first.content.decode()
     assert len(first.context["holders"]) == 2
     assert first.context["following"] is None
     monkeypatch.setattr("partnerapi.staff.register.captable.HOLDERS_OF_A_PAGE", 1)
@@ -143,7 +143,7 @@ def test_a_holder_is_found_by_the_beginning_of_its_name(world: World, register, 
     assert row.user_id == str(register[0].pk)
     assert row.holder.percentage == 15_000 / 41_000
     answer = staff.get(address(world, at=at(5), holder="Ines"))
-    assert "No holder of then begins" in answer.content.decode()
+    assert "No holder at that time" in answer.content.decode()
 
 
 def test_nonsense_in_the_address_is_no_failure(world: World, register, staff):
@@ -220,11 +220,11 @@ def test_an_issuer_is_shown_as_a_partner_sees_it(world: World, partner: Ask, sta
             {"date": "abc"},
             ("abc is not a valid date: use YYYY-MM-DD, such as 2026-01-31."),
         ),
-        ({"date": "31.01.2026"}, "31.01.2026 is not a date: write YYYY-MM-DD"),
-        ({"date": "2026-02-30"}, "2026-02-30 is not a date: write YYYY-MM-DD"),
+        ({"date": "31.01.2026"}, "31.01.2026 is not a valid date: use YYYY-MM-DD"),
+        ({"date": "2026-02-30"}, "2026-02-30 is not a valid date: use YYYY-MM-DD"),
         (
             {"date": "2026-01-31", "time": "5pm"},
-            "5pm is not a time of day: write HH:MM",
+            "5pm is not a valid time: use HH:MM",
         ),
     ],
 )

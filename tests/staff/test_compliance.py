@@ -129,7 +129,7 @@ def test_an_attestation_is_decided_and_a_profile_changed(ana: Client, holder: Us
     assert (profile.verification, profile.partner) == ("VERIFIED", account.partner)
     del said["attestation"]
     said["verified_until"] = "2020-01-01T00:00"
-    assert "This is over" in do(ana, holder, "investor", **said)
+    assert "This instant has passed" in do(ana, holder, "investor", **said)
 
 
 def test_a_company_approves_a_holder_and_ends_it(ana: Client, holder: User):
@@ -147,7 +147,7 @@ def test_a_rule_is_asked_for_with_whom_it_would_refuse(
 ):
     given = {"token": "LUM", "rule": "COUNTRIES", "says": "refused us, ca"}
     wrong = ana.post("/admin/ask/rule/", given | {"says": "us", "reason": "Why"})
-    assert "Type allowed FR, DE" in wrong.content.decode()
+    assert "Enter allowed FR, DE" in wrong.content.decode()
     shown = approve(ben, ask(ana, "rule", **given))
     assert "1 of 1: Bo Berg" in shown
     rule = TokenRule.objects.get()
@@ -187,7 +187,7 @@ def test_a_rule_is_read_as_it_is_typed(
     [
         ("MAX_HOLDERS", "2,000", "can mean 2000 or 2.000. Write 2000 or 2."),
         ("MAX_BALANCE", "1,250", "can mean 1250 or 1.250. Write 1250 or 1.25."),
-        ("MAX_BALANCE", "2,5", "is not a whole number. .* ends with %"),
+        ("MAX_BALANCE", "2,5", "is not a whole number. .* ends in %"),
         ("MAX_BALANCE", "2,500 %", "can mean 2500 or 2.500"),
         ("MAX_BALANCE", "2,125 %", "can mean 2125 or 2.125"),
         ("MAX_BALANCE", "2.5555%", "in steps of 0.01%"),

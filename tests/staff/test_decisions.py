@@ -154,7 +154,7 @@ def withdrawal(world: World, ana: Client) -> ApprovalRequest:
 
 def assignment(world: World, ana: Client) -> ApprovalRequest:
     account = active_account()
-    bank(("Who knows", 12_345, "B-8"))
+    bank(("They said so", 12_345, "B-8"))
     said = {"line": "B-8", "account": reference_of(account)}
     return asked_on_page(ana, "assignment", **said)
 
@@ -368,7 +368,7 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
             "Holder": ".*",
             "Token": "every token of every company",
             "Restriction": ("Freeze", "none"),
-            "Held by this holder": "40 units of 1 token",
+            "Holdings of this holder": "40 units of 1 token",
         },
     ),
     "BUST": (
@@ -405,12 +405,12 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
     ),
     "GRANT": (
         grant,
-        r"Grant of every issuer to .* \(broker_one\)",
+        r"Grant for every issuer to .* \(broker_one\)",
         {
             "Partner": ".*",
-            "Issuers whose personal data and private tokens it sees": (
+            "Issuers whose personal data and private tokens are visible": (
                 "1",
-                "every issuer: 2, and all to come",
+                "every issuer: 2 now, and all future ones",
             ),
         },
     ),
@@ -478,7 +478,7 @@ def test_a_delivery_of_many_lines_is_read_in_as_many_statements(
         request = filed("DELIVERY", delivery_content(job), delivery_title(job))
         with CaptureQueriesContext(connection) as captured:
             page = ben.get(link(request)).content.decode()
-        assert "units short: lines that it cannot serve are refused" in page
+        assert "units short: lines that it cannot cover are refused" in page
         return len(captured)
 
     statements(1)
@@ -492,7 +492,7 @@ def test_each_line_of_a_statement_is_read_before_it_is_approved(
     account = active_account()
     client = str(account.cash_account)
     known = (reference_of(account), 35_000)
-    request = statement_of(known, ("Who knows", 1_234), ("Fee of the bank", -250))
+    request = statement_of(known, ("They said so", 1_234), ("Fee of the bank", -250))
     answer = ben.get(link(request))
     rows = [tuple(cell for cell, _ in row) for row in answer.context["line_rows"]]
     assert [(amount, to) for _, _, _, amount, to in rows] == [
@@ -543,7 +543,7 @@ def test_rejecting_comes_first_and_needs_a_reason_approving_none(
     assert verdicts(page) == ["refuse", "approve"]
     # Only buttons: no field of the forms would send them on Enter.
     assert 'type="text"' not in page[page.index("Your decision") :]
-    for reason, why in ((" ", "the reason is missing"), ("x" * 501, "501 characters")):
+    for reason, why in ((" ", "a reason is required"), ("x" * 501, "501 characters")):
         refused = ben.post(link(request), {"do": "refuse", "reason": reason})
         assert why in refused.content.decode()
         assert not hasattr(ApprovalRequest.objects.latest("filed_at"), "decision")
@@ -560,11 +560,11 @@ def test_the_asker_takes_a_request_back(world: World, ana: Client, ben: Client):
     request = mint(world, ana)
     page = ana.get(link(request)).content.decode()
     assert verdicts(page) == ["take_back"]
-    assert "You filed this request" in page
+    assert "cannot approve your own request" in page
     ben.post(link(request), {"do": "take_back"})
     assert not hasattr(ApprovalRequest.objects.latest("filed_at"), "decision")
     done = ana.post(link(request), {"do": "take_back"}, follow=True).content.decode()
-    assert "Retracted by" in done
+    assert "Taken back by" in done
     assert verdicts(done) == []
     late = ben.post(link(request), {"do": "approve"}, follow=True).content.decode()
     assert "has already decided this request" in late
@@ -572,7 +572,7 @@ def test_the_asker_takes_a_request_back(world: World, ana: Client, ben: Client):
     reader = member("eve", "view_rowchange")
     log = reader.get("/admin/log/", {"object": str(request.pk)}).context["lines"]
     assert [(line.what, line.name) for line in log] == [
-        ("Retracted", request.title),
+        ("Taken back", request.title),
         ("Request", request.title),
     ]
     inbox = "/admin/accounts/approvalrequest/"

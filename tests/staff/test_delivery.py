@@ -94,10 +94,10 @@ def test_lines_are_chosen_by_issuer_token_status_import_and_date(
     assert found(issuer="lumen", since=day, until=day) == (
         lines.filter(created_at__date=day).count()
     )
-    wrong = staff.get("/admin/delivery/", {"issuer": "nobody", "token": "nothing"})
+    wrong = staff.get("/admin/delivery/", {"issuer": "missing", "token": "nothing"})
     assert wrong.status_code == 400
     page = wrong.content.decode()
-    assert "There is no issuer nobody; enter an issuer&#x27;s slug." in page
+    assert "There is no issuer missing; enter an issuer&#x27;s slug." in page
     assert "There is no token NOTHING; enter a token&#x27;s symbol." in page
     both = staff.get("/admin/delivery/", {"issuer": "arbor", "token": "LUM"})
     assert "name different issuers: Arbor, Lumen" in both.content.decode()
@@ -137,8 +137,8 @@ def test_what_is_confirmed_is_what_happens(staff: Client):
     assert (without.symbol, without.lines, without.refused) == (None, 0, 1)
     told = {str(each.line.pk): each for each in shown.context["refused"]}
     assert told[ids[2]].reason.endswith("60 are missing")
-    assert told[ids[2]].remedy.startswith("have the treasury get them first")
-    assert told[unnamed].remedy == "choose one first"
+    assert told[ids[2]].remedy.startswith("transfer units to the treasury first")
+    assert told[unnamed].remedy == "choose one of the issuer's tokens first"
     assert DeliveryJob.objects.count() == 0
     assert LedgerTransaction.objects.count() == 1
     file = staff.post(CONFIRM, sent | {"do": "csv"})
@@ -249,7 +249,9 @@ def test_a_worker_delivers_many_lines_and_its_page_shows_how_far(staff: Client):
     assert len(done.context["rows"]) == 50
     assert "data-moves" not in staff.get(progress).content.decode()
     assert LedgerTransaction.objects.count() == 450
-    assert LogEntry.objects.get().change_message == "Resumed; 250 of 450 lines."
+    assert LogEntry.objects.get().change_message == (
+        "Resumed: 250 of 450 lines to deliver."
+    )
 
 
 @COMMITS

@@ -107,7 +107,7 @@ def test_shows_ten_of_a_kind(world: World, staff):
     answer = staff.get("/admin/find/", {"q": "Zoe"})
     [(_, hits)] = answer.context["found"]
     assert len(hits) == MOST
-    assert "The first 10: type more" in answer.content.decode()
+    assert "The first 10 results: type more" in answer.content.decode()
 
 
 def test_what_is_not_there_is_answered_with_what_was_searched(world: World, staff):

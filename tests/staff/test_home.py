@@ -106,7 +106,7 @@ def test_a_source_that_fails_fails_its_tile_alone(world: World, staff, monkeypat
     titles = {tile.title: tile.found for tile in answer.context["tiles"]}
     assert titles["Broken"] is None
     assert titles["Pending deliveries"].count == 7
-    assert "This could not be counted" in answer.content.decode()
+    assert "This count failed" in answer.content.decode()
 
 
 def test_a_tile_takes_one_statement(world: World, staff):
@@ -120,7 +120,7 @@ def test_a_tile_takes_one_statement(world: World, staff):
 def test_the_page_of_an_app_lists_only_that(staff):
     page = staff.get("/admin/issuers/").content.decode()
     assert "Needs attention" not in page
-    assert "Nothing waits" not in page
+    assert "Nothing is waiting" not in page
 
 
 def test_counts_end(world: World, tiles, monkeypatch):

@@ -126,7 +126,7 @@ def test_a_traded_token_is_renamed_on_pages_by_two(oskar: User, ilse: User):
     assert (token.name, token.symbol, token.isin) == ("Shares", "ROSMARIN", None)
     said = {"token": "ROSMARIN", "symbol": "ROSMARIN", "isin": "", "reason": "Why"}
     same = ana.post("/admin/ask/identity/", said).content.decode()
-    assert "are as before" in same
+    assert "has changed; change at least one" in same
     wrong = ana.post("/admin/ask/identity/", said | {"isin": "FR0000120272"})
     assert "check digit" in wrong.content.decode()
     asked = ana.post("/admin/ask/identity/", said | {"symbol": "nova", "isin": ISIN})
@@ -226,7 +226,7 @@ def test_a_grant_of_one_issuer_is_given_on_pages_by_two(
     ben.post(place, {"do": "approve"})
     assert acme.grants.live().get().issuer == world.listed
     again = ana.post("/admin/ask/grant/", given).context["form"].errors
-    assert f"has a grant of {world.listed}" in unescape(str(again))
+    assert f"has a grant for {world.listed}" in unescape(str(again))
 
 
 @pytest.mark.django_db(transaction=True)
@@ -249,7 +249,7 @@ def test_a_grant_of_every_issuer_is_given_on_pages_by_two(kim: User, ilse: User)
     grant = IssuerGrant.objects.get()
     assert (grant.issuer, grant.ended_at) == (None, None)
     again = ana.post("/admin/ask/grant/", {"partner": "acme", "reason": "Again"})
-    assert "has a grant of every issuer" in str(again.context["form"].errors)
+    assert "has a grant for every issuer" in str(again.context["form"].errors)
     page = f"/admin/grant/{grant.pk}/"
     ana.post(page, {"reason": "The contract ended"})
     shown = ana.get(page).content.decode()

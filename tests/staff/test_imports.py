@@ -72,7 +72,7 @@ def test_a_file_is_previewed_and_then_written_as_previewed(
         7,
     )
     assert counts(upload(FIGURES)) == (0, 0, 3)
-    assert "nothing to import" in upload(FIGURES).content.decode()
+    assert "nothing new" in upload(FIGURES).content.decode()
 
 
 def test_legacy_lines_holders_and_issuers_are_imported_alike(
@@ -86,7 +86,7 @@ def test_legacy_lines_holders_and_issuers_are_imported_alike(
     assert LegacyShareholder.objects.filter(reference__in=["a1", "a2"]).count() == 2
     assert LegacyImport.objects.get().imported_by == "sam@example.com"
     again = upload(LINES, "legacy", issuer="lumen")
-    assert "imported before" in again.content.decode()
+    assert "already been imported" in again.content.decode()
     others = LINES.replace("ines@", "new@").replace(
         "price_cents", "price_cents;holder_name;holder_kind"
     )
@@ -123,7 +123,7 @@ def test_legacy_lines_holders_and_issuers_are_imported_alike(
 def test_what_is_wrong_is_told_by_line_field_rule_and_remedy(world: World, upload):
     answer = upload(
         "issuer,year,period_type,revenue_cents\n"
-        "nobody,2024,YEAR,1\n"
+        "missing,2024,YEAR,1\n"
         "lumen,24,YEAR,1\n"
         "lumen,2024,MONTH,1\n"
         'lumen,2023,YEAR,"1,000"\n'
@@ -139,7 +139,7 @@ def test_what_is_wrong_is_told_by_line_field_rule_and_remedy(world: World, uploa
     ]
     assert all(rule and remedy for _, _, rule, remedy in told)
     page = answer.content.decode()
-    assert "write YEAR or FIRST_SEMESTER" in page
+    assert "use YEAR or FIRST_SEMESTER" in page
     assert "checksum" not in page
 
 
@@ -150,7 +150,7 @@ def test_what_is_wrong_is_told_by_line_field_rule_and_remedy(world: World, uploa
         (b"name,city\nx,y\n", "this column is missing"),
         ("issuer,year,period_type\nl\xe9,1,2\n".encode("latin-1"), "is not UTF-8"),
         (b"PK\x03\x04...", "is an Excel workbook"),
-        (b"x" * (imports.MOST_BYTES + 1), "at most 5,242,880 are imported here"),
+        (b"x" * (imports.MOST_BYTES + 1), "at most 5,242,880 can be imported here"),
     ],
 )
 def test_each_wrong_file_has_its_own_sentence(world: World, upload, content, sentence):
@@ -209,6 +209,6 @@ def test_the_command_imports_figures(world: World, tmp_path, capsys):
     assert "1 created, 1 updated, 1 unchanged (dry run" in capsys.readouterr().out
     call_command("import", "financial-data", str(file))
     assert IssuerFinancialData.objects.get(issuer=world.quiet).revenue_cents == 100
-    file.write_text(FIGURES.replace("arbor", "nobody"))
+    file.write_text(FIGURES.replace("arbor", "missing"))
     with pytest.raises(CommandError, match="1 problem"):
         call_command("import", "financial-data", str(file))

@@ -105,7 +105,7 @@ def test_one_halts_a_market_and_two_reopen_it(traded: Traded, staff):
     market = traded.token.market
     empty = staff.post(traded.page, {"reason": " "})
     assert empty.status_code == 400
-    assert "Write why the market is halted." in empty.content.decode()
+    assert "Enter why the market is halted." in empty.content.decode()
     assert staff.post(traded.page, {"reason": "News"}).status_code == 302
     market.refresh_from_db()
     assert (market.phase, market.halt_reason) == ("HALTED", "News")
@@ -131,13 +131,13 @@ def test_one_halts_a_market_and_two_reopen_it(traded: Traded, staff):
         "/admin/ask/reopen/",
         {"token": traded.token.symbol, "phase": "CLOSED", "reason": "Out"},
     )
-    assert "no market that is halted" in refused.content.decode()
+    assert "no halted market" in refused.content.decode()
 
 
 def test_who_only_reads_markets_halts_none(traded: Traded):
     support = of_role("Support")
     answer = support.get(traded.page)
-    assert "and not halt it" in answer.content.decode()
+    assert "but not halt it" in answer.content.decode()
     assert support.post(traded.page, {"reason": "News"}).status_code == 403
     traded.token.market.refresh_from_db()
     assert traded.token.market.phase == "CONTINUOUS"

@@ -136,7 +136,7 @@ def test_a_key_is_revoked_for_a_reason_after_its_consequences(
     [(shown, lost, live)] = staff.get(page).context["keys"]
     assert (shown, lost, live) == (key, ["marketdata:read"], [session.comp_id])
     answer = staff.post(page, {"reason": " "})
-    assert "Reason: it is empty." in answer.content.decode()
+    assert "The reason is empty." in answer.content.decode()
     key.refresh_from_db()
     assert key.revoked_at is None
     answer = staff.post(page, {"reason": "It leaked"})
@@ -144,8 +144,8 @@ def test_a_key_is_revoked_for_a_reason_after_its_consequences(
     assert ApiKey.objects.get(pk=key.pk).revoked_at is not None
     said = LogEntry.objects.get(object_id=key.pk).change_message
     assert said == "Revoked: It leaked"
-    assert "No key is left to revoke" in text_of(staff, page)
-    assert "No key was chosen" in text_of(staff, "/admin/keys/revoke/?key=x")
+    assert "No key to revoke" in text_of(staff, page)
+    assert "No key was selected" in text_of(staff, "/admin/keys/revoke/?key=x")
 
 
 def test_a_grant_ends_and_is_requested_again(world: World, partner: Ask, staff: Client):
@@ -157,7 +157,7 @@ def test_a_grant_ends_and_is_requested_again(world: World, partner: Ask, staff: 
         return partner(asked).data["viewer"]["grants"]["totalCount"]
 
     assert granted() == 1
-    assert "Reason: it is empty." in staff.post(page, {}).content.decode()
+    assert "The reason is empty." in staff.post(page, {}).content.decode()
     staff.post(page, {"reason": "The contract ended"})
     grant.refresh_from_db()
     assert grant.ended_at is not None

@@ -97,7 +97,7 @@ def test_a_withdrawal_is_asked_for_approved_and_paid_by_a_file(
     file = io.BytesIO(
         b"reference,text,amount,date\n"
         + f"B-7,{withdrawal.payment_reference},-400,2027-01-31\n".encode()
-        + b"B-8,Who knows,55,2027-01-31\n"
+        + b"B-8,They said so,55,2027-01-31\n"
     )
     file.name = "bank.csv"
     given = {"kind": "bank", "file": file, "closing_balance": "6.55"}
@@ -110,7 +110,7 @@ def test_a_withdrawal_is_asked_for_approved_and_paid_by_a_file(
     assert head_of(account) == (600, 0)
     withdrawal.refresh_from_db()
     assert withdrawal.status == "PAID"
-    assert "nothing: Paid is final" in ana.get(link(withdrawal)).content.decode()
+    assert "none: Paid is final" in ana.get(link(withdrawal)).content.decode()
     assert tiles(ana)["Unallocated receipts"] == 1
     statuses = RowChange.objects.filter(row_id=str(withdrawal.pk)).order_by("id")
     assert [(row.after or {})["status"] for row in statuses] == [
@@ -143,9 +143,9 @@ def test_nothing_is_booked_unless_the_books_say_what_the_bank_does(
     for wrong in ("", "13,500", "1e1"):
         refused = look_through(ana, line, closing_balance=wrong)
         assert "closing_balance" in refused.context["form"].errors
-    for said, told in {"13.00": "€0.50 less", "14": "€0.50 more"}.items():
+    for said in ("13.00", "14"):
         other = look_through(ana, line, closing_balance=said)
-        assert told in other.content.decode()
+        assert "differ by €0.50: " in other.content.decode()
         assert "Nothing was written" in other.content.decode()
         confirm(ana, other)
     assert head_of(account) == (1_000, 0)
@@ -165,7 +165,7 @@ def test_what_clients_get_is_booked_by_a_second_person(
     assert head_of(account) == (1_000, 0)
     asked = ApprovalRequest.objects.latest("filed_at")
     refused = ana.post(link(asked), {"do": "approve"}, follow=True)
-    assert "You filed this request" in refused.content.decode()
+    assert "cannot approve your own request" in refused.content.decode()
     shown = ben.get(link(asked)).content.decode()
     for said in (str(account), "€10.00", "€13.50"):
         assert said in shown
@@ -175,12 +175,14 @@ def test_what_clients_get_is_booked_by_a_second_person(
     assert (statement.closing_balance, statement.booked_balance) == (1_350, 1_350)
     assert statement.booked_by == "ana@staff.example"
     again = look_through(ana, line, closing_balance="13.50").content.decode()
-    assert "nothing to import" in again
+    assert "nothing new" in again
 
 
 def test_a_statement_without_new_lines_is_kept(account: Account, ana: Client):
-    bank(("Who knows", 55, "B-8"))
-    known = look_through(ana, "B-8,Who knows,55,2027-01-31\n", closing_balance="10.55")
+    bank(("They said so", 55, "B-8"))
+    known = look_through(
+        ana, ("B-8,They said so,55,2027-01-31\n"), closing_balance="10.55"
+    )
     assert confirm(ana, known) == ["bank.csv: 0 new, 0 changed, 1 unchanged."]
     kept = BankStatement.objects.get(name="bank.csv")
     assert (kept.closing_balance, kept.lines.count()) == (1_055, 0)
@@ -198,14 +200,14 @@ def test_a_request_is_superseded_by_lines_booked_since(
     first, second = asked.order_by("filed_at")
     approve(ben, first)
     told = ben.post(link(second), {"do": "approve"}, follow=True)
-    assert "booked meanwhile" in told.content.decode()
+    assert "have been booked since" in told.content.decode()
     assert head_of(account) == (1_350, 0)
 
 
 def test_unknown_money_is_assigned_and_given_back(
     account: Account, ana: Client, ben: Client
 ):
-    bank(("Who knows", 55, "B/8 x"))
+    bank(("They said so", 55, "B/8 x"))
     line = BankLine.objects.get(pk="B/8 x")
     listed = ana.get(
         reverse("admin:accounts_bankline_changelist"), {"state": "SUSPENSE"}
@@ -222,7 +224,7 @@ def test_unknown_money_is_assigned_and_given_back(
     nobodys = ana.post(
         "/admin/ask/assignment/", {"reason": "x", "line": line.pk, "account": ""}
     )
-    assert "assigned to no one" in nobodys.content.decode()
+    assert "receipt is unallocated" in nobodys.content.decode()
 
 
 def test_one_person_refuses_withdrawals_with_a_reason(account: Account, ana: Client):
@@ -236,7 +238,7 @@ def test_one_person_refuses_withdrawals_with_a_reason(account: Account, ana: Cli
     assert (withdrawal.status, withdrawal.status_reason) == ("REFUSED", "Another bank")
     assert head_of(account) == (1_000, 0)
     again = ana.post(page, chosen | {"reason": "Again"}, follow=True)
-    assert "is REFUSED by now" in again.content.decode()
+    assert "is now REFUSED" in again.content.decode()
 
 
 def test_an_approved_withdrawal_is_cancelled_by_two(
@@ -254,7 +256,7 @@ def test_an_approved_withdrawal_is_cancelled_by_two(
 
 def test_references_are_found_from_any_page(account: Account, ana: Client):
     withdrawal = request_withdrawal(account, 400, "W-1", "partner")
-    bank(("Who knows", 55, "B-8"))
+    bank(("They said so", 55, "B-8"))
     cash = CashAccount.objects.get(account=account)
     for text, row in {
         withdrawal.payment_reference: withdrawal,

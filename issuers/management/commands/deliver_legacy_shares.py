@@ -19,19 +19,19 @@ from partnerapi.core.times import to_rfc3339
 class Command(DryRunCommand):
     help = """Turn an issuer's PENDING legacy shares into tokens.
 
-The tokens come from the treasury, or are made for it; the other source never fills in.
-Each line is delivered whole, skipped because someone delivered it meanwhile, or refused
-with the reason. The command chooses the lines when it begins, and delivers 200 in a
-transaction. One that was ended early is listed by --list; --resume delivers its lines
-that are left, and --close lets them be.
+The tokens come from the treasury or are newly issued, as --source says; the two are
+never mixed. Each line is delivered in full, skipped if it has been delivered in the
+meantime, or refused with a reason. The command selects the lines at the start and
+delivers 200 in each transaction. --list shows deliveries that ended early; --resume
+delivers their remaining lines, and --close cancels them.
 
-A delivery of many shares, or of lines that someone made since the upgrade, needs a
-second person: --request freezes its lines and asks; when it was approved in the admin,
-a worker delivers them.
+A delivery of many shares, or of lines created since the upgrade, needs a second person:
+--request fixes its lines and files the request. Once it is approved in the admin, a
+worker delivers them.
 
-A dry run judges each line by what those before it would leave, and no one waits for it.
-It reads a token's ledger at its first line, and does not see what others write later,
-such as a mint to the treasury.
+A dry run checks each line against the result of the lines before it, and takes no
+locks. It reads a token's ledger at the token's first line, and does not see later
+entries, such as a mint to the treasury.
 
 examples:
   manage.py deliver_legacy_shares acme --source TREASURY --staff ana@example.com \\
@@ -51,12 +51,12 @@ examples:
         parser.add_argument(
             "--source",
             choices=DeliveryJob.Source.values,
-            help="where the tokens come from",
+            help="source of the tokens",
         )
         parser.add_argument(
             "--staff",
             metavar="EMAIL",
-            help="the member of staff who does it; needed for all but --list",
+            help="the member of staff responsible; required except with --list",
         )
         parser.add_argument(
             "--reason",
@@ -67,16 +67,24 @@ examples:
         others.add_argument(
             "--request",
             action="store_true",
-            help="freeze the lines and ask a second person, and deliver nothing yet",
+            help="fix the lines and request approval, and deliver nothing yet",
         )
         others.add_argument(
-            "--list", action="store_true", help="list the deliveries that did not end"
+            "--list",
+            action="store_true",
+            help=("list the deliveries that have not ended"),
         )
         others.add_argument(
-            "--resume", metavar="JOB", type=UUID, help="deliver the lines left of one"
+            "--resume",
+            metavar="JOB",
+            type=UUID,
+            help=("deliver the remaining lines of a delivery"),
         )
         others.add_argument(
-            "--close", metavar="JOB", type=UUID, help="let the lines left of one be"
+            "--close",
+            metavar="JOB",
+            type=UUID,
+            help=("cancel the remaining lines of a delivery"),
         )
 
     def handle(
@@ -86,13 +94,15 @@ examples:
         if options["list"]:
             return self.list_jobs()
         if not staff:
-            raise CommandError("Name who does it with --staff EMAIL.")
+            raise CommandError(
+                "Name the member of staff responsible with --staff EMAIL."
+            )
         person = active_staff("--staff", staff)
         if close:
             return closed(job_named(close), person, dry_run)
         if resume:
             job = job_named(resume)
-            ids, what = delivery.lines_left(job), f"lines left of {job.pk}"
+            ids, what = delivery.lines_left(job), f"remaining lines of {job.pk}"
         else:
             job, ids = None, pending_lines(issuer, source)
             what = f"lines of {issuer}"
@@ -126,17 +136,19 @@ examples:
                 f"{job.remaining:,} left"
             )
         count = len(jobs)
-        return f"{count} {'delivery' if count == 1 else 'deliveries'} did not end."
+        return (
+            f"{count} {'delivery has' if count == 1 else 'deliveries have'} not ended."
+        )
 
 
 def pending_lines(issuer, source):
     if not issuer or not source:
         raise CommandError(
-            "Name the issuer by its slug and where the tokens come from with --source; "
-            "or name a delivery that did not end with --resume or --close."
+            "Give the issuer's slug and --source; or name an open delivery with "
+            "--resume or --close."
         )
     if not Issuer.objects.filter(slug=issuer).exists():
-        raise CommandError(f"There is no issuer {issuer}; give its slug.")
+        raise CommandError(f"There is no issuer {issuer}; give an issuer's slug.")
     pending = LegacyShareholder.objects.filter(
         issuer__slug=issuer, status=LegacyShareholder.Status.PENDING
     )
@@ -148,7 +160,7 @@ def job_named(pk):
     if job is None:
         raise CommandError(f"There is no delivery {pk}; --list lists those to resume.")
     if not job.released_at and not job.finished_at:
-        raise CommandError(f"Delivery {pk} waits for a second person.")
+        raise CommandError(f"Delivery {pk} is waiting for approval.")
     if not job.is_open:
         raise CommandError(
             f"Delivery {pk} has ended: of {job.line_count:,} lines {job.summary()}."
@@ -182,13 +194,13 @@ def deliver(job, actor, advance):
             advance(delivery.deliver_next(job, actor))
     except LockTimeout as error:
         raise CommandError(
-            f"{error} Of {job.line_count} lines {job.summary()}, until then. Deliver "
-            f"the rest with --resume {job.pk}."
+            f"{error} Of {job.line_count} lines {job.summary()}. Deliver the rest with "
+            f"--resume {job.pk}."
         ) from None
     except KeyboardInterrupt:
         raise CommandError(
-            f"Ended early. Of {job.line_count} lines {job.summary()}, until then. "
-            f"Deliver the rest with --resume {job.pk}."
+            f"Ended early. Of {job.line_count} lines {job.summary()}. Deliver the rest "
+            f"with --resume {job.pk}."
         ) from None
 
 
@@ -201,7 +213,9 @@ def try_out(ids, source, advance):
             refusals |= delivery.count_outcomes(job, dry_run.deliver(lines))
             advance(len(lines))
     except LockTimeout as error:
-        raise CommandError(f"{error} Nothing was written; run this again.") from None
+        raise CommandError(
+            f"{error} Nothing was written; run the command again."
+        ) from None
     return job, refusals.items()
 
 
@@ -209,13 +223,15 @@ def closed(job, person, dry_run):
     left = f"{job.remaining:,} of {job.line_count:,} lines"
     if dry_run:
         return (
-            f"Delivery {job.pk} would be closed; {left} would stay as they are{DRY_RUN}"
+            f"Delivery {job.pk} would be closed; {left} would not be delivered{DRY_RUN}"
         )
     try:
         delivery.close_job(job)
     except LockTimeout as error:
-        raise CommandError(f"{error} Nothing was written; run this again.") from None
+        raise CommandError(
+            f"{error} Nothing was written; run the command again."
+        ) from None
     LogEntry.objects.log_actions(
         person.pk, [job], CHANGE, f"Closed; {left} were not delivered."
     )
-    return f"Delivery {job.pk} is closed: {job.summary()}; {left} stay as they are."
+    return f"Delivery {job.pk} is closed: {job.summary()}; {left} are not delivered."

@@ -2,7 +2,7 @@ from partnerapi.core.commands import CommandGroup
 
 
 class Command(CommandGroup):
-    help = "Show a token's ledger, and make entries in it."
+    help = "Show a token's ledger, and add entries to it."
     verbs = {
         "show": "issuers.management.ledger.show.Command",
         "mint": "issuers.management.ledger.moves.Mint",

@@ -39,10 +39,10 @@ WRITERS = {
 class Command(CommandWithExamples):
     help = """Write an issuer's capitalization table at an instant, of any length.
 
-A line for each holder and token, by the holder's value. The same instant gives the same
-table forever. As an Open Cap Table (OCF) package it has one issuance for each line,
-and `import ocf` makes the same table of it; OCF requires the issuer's formation
-date and country.
+The table has one line for each holder and token, sorted by the holder's value. The same
+instant always gives the same table. An Open Cap Table (OCF) package has one issuance
+for each line, and `import ocf` restores the same table from it; OCF requires the
+issuer's formation date and country.
 
 examples:
   manage.py export captable acme
@@ -56,7 +56,10 @@ examples:
         parser.add_argument("issuer", metavar="SLUG", help="the issuer's slug")
         add_instant(parser)
         parser.add_argument(
-            "--format", choices=[*Format], default=Format.TABLE.value, help="as what"
+            "--format",
+            choices=[*Format],
+            default=Format.TABLE.value,
+            help=("output format"),
         )
         add_output(parser, "xlsx and ocf")
 

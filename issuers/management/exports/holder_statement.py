@@ -13,10 +13,10 @@ from partnerapi.core.times import to_rfc3339
 
 
 class Command(CommandWithExamples):
-    help = """Write what a holder has at an instant as a PDF.
+    help = """Write a holder's statement at an instant as a PDF.
 
-The units of each token with their value, each entry that they come from, at most
-10,000, and the heads of the ledgers' chains. The same instant makes the same file.
+It lists the units of each token with their value, the entries behind them (at most
+10,000), and the heads of the ledgers' chains. The same instant gives the same file.
 
 examples:
   manage.py export holder-statement ana@example.com --output ana.pdf
@@ -29,7 +29,7 @@ examples:
         )
         add_instant(parser)
         parser.add_argument(
-            "--output", metavar="FILE", type=Path, required=True, help="the PDF"
+            "--output", metavar="FILE", type=Path, required=True, help="path of the PDF"
         )
 
     def handle(self, *, holder, at, output, **options):

@@ -14,8 +14,8 @@ from partnerapi.core.times import to_rfc3339
 class Command(CommandWithExamples):
     help = """Write an issuer's register at an instant as a PDF.
 
-Its tokens, each with the last entry and the head of the chain that all its entries
-make, and its holders, at most 10,000 lines. The same instant makes the same file.
+It lists the tokens, each with its last entry and the head of its chain, and the holders
+(at most 10,000 lines). The same instant gives the same file.
 
 examples:
   manage.py export register-extract acme --output acme.pdf
@@ -26,7 +26,7 @@ examples:
         parser.add_argument("issuer", metavar="SLUG", help="the issuer's slug")
         add_instant(parser)
         parser.add_argument(
-            "--output", metavar="FILE", type=Path, required=True, help="the PDF"
+            "--output", metavar="FILE", type=Path, required=True, help="path of the PDF"
         )
 
     def handle(self, *, issuer, at, output, **options):

@@ -11,11 +11,11 @@ from partnerapi.core.commands import CommandWithExamples
 
 
 class Command(CommandWithExamples):
-    help = """Write a signed statement of how far the register has come.
+    help = """Write a signed statement of the state of the register.
 
-A statement is evidence outside the database: `verify register --against FILE` tells
-later whether anything that it covers was rewritten, by the owner of the tables, too.
-Keep PARTNER_API_STATEMENTS on another machine than the database's.
+A statement is evidence outside the database: `verify register --against FILE` later
+shows whether any covered data was rewritten, even by the owner of the tables. Keep
+PARTNER_API_STATEMENTS on a different machine from the database.
 
 examples:
   manage.py export register-statement
@@ -27,7 +27,7 @@ examples:
         parser.add_argument(
             "--directory",
             type=Path,
-            help="where to write it, instead of PARTNER_API_STATEMENTS",
+            help="output directory, instead of PARTNER_API_STATEMENTS",
         )
         parser.add_argument(
             "--new-key",
@@ -46,8 +46,8 @@ examples:
         if directory is None:
             if not settings.PARTNER_API_STATEMENTS:
                 raise CommandError(
-                    "PARTNER_API_STATEMENTS is not set; name a directory, on another "
-                    "machine than the database's, or pass --directory."
+                    "PARTNER_API_STATEMENTS is not set; set it to a directory on a "
+                    "different machine from the database, or pass --directory."
                 )
             directory = Path(settings.PARTNER_API_STATEMENTS)
         key = private_key(settings.PARTNER_API_STATEMENT_KEY)
@@ -58,6 +58,4 @@ examples:
             raise CommandError(
                 f"{directory} cannot be written: {error.strerror}."
             ) from None
-        return (
-            f"{path} is written. Keep a copy where the database's owner cannot write."
-        )
+        return f"Wrote {path}. Keep a copy where the database's owner cannot write."

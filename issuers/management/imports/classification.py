@@ -7,8 +7,8 @@ from partnerapi.core.commands import DRY_RUN, DryRunCommand, importing
 class Command(DryRunCommand):
     help = """Import the 173 subsectors of the Industry Classification Benchmark.
 
-The file is the project's own or another with the same columns. It is safe to run again:
-the subsector code says which entry a row is of. A wrong file changes nothing.
+The default is the project's own file; any file with the same columns works. Running it
+again is safe: rows are matched by subsector code. A wrong file changes nothing.
 
 examples:
   manage.py import industry-classification
@@ -21,8 +21,10 @@ examples:
             nargs="?",
             type=Path,
             default=PACKAGED_FILE,
-            help=f"UTF-8 CSV with the columns {', '.join(FIELDS)}; "
-            "left out: the project's own",
+            help=(
+                f"UTF-8 CSV with the columns {', '.join(FIELDS)}; by default, the "
+                "project's own file"
+            ),
         )
 
     def handle(self, *, file, dry_run, **options):
@@ -32,7 +34,8 @@ examples:
             self.stderr.write(f"Columns ignored: {', '.join(changes.ignored_columns)}")
         if changes.not_in_file:
             self.stderr.write(
-                f"{changes.not_in_file} stored subsectors, not in the file, stay."
+                f"{changes.not_in_file} stored subsectors are not in the file, and "
+                "stay."
             )
         return (
             f"Subsectors: {changes.created} created, {changes.updated} updated, "

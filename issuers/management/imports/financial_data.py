@@ -7,9 +7,9 @@ from partnerapi.core.commands import DRY_RUN, DryRunCommand, counting, importing
 class Command(DryRunCommand):
     help = """Import financial data of issuers from a CSV.
 
-A row is known by its issuer, year and period: the same file again changes nothing, a
-corrected one brings figures up to date, and an empty figure leaves what is stored. All
-or nothing: when a row is wrong, every wrong row is reported and none is written.
+Rows are matched by issuer, year and period. Running the same file again changes
+nothing, a corrected file updates the figures, and a blank figure keeps the stored one.
+If any row is wrong, every wrong row is reported and none is written.
 
 examples:
   manage.py import financial-data figures.csv --dry-run
@@ -20,9 +20,11 @@ examples:
         parser.add_argument(
             "file",
             type=Path,
-            help="UTF-8 CSV with the columns issuer (slug), year, period_type (YEAR or "
-            "FIRST_SEMESTER), and if you like revenue_cents, ebitda_cents, ebit_cents, "
-            "net_income_cents",
+            help=(
+                "UTF-8 CSV with the columns issuer (slug), year, period_type (YEAR or "
+                "FIRST_SEMESTER), and optionally revenue_cents, ebitda_cents, "
+                "ebit_cents, net_income_cents"
+            ),
         )
 
     def handle(self, *, file, dry_run, **options):

@@ -7,9 +7,9 @@ from partnerapi.core.commands import DRY_RUN, DryRunCommand, counting, importing
 class Command(DryRunCommand):
     help = """Import issuers, their owners and tokens from a CSV of listed companies.
 
-The ISIN says which company it is. The same file again changes nothing; a corrected one
-updates the stored rows. A symbol that is taken gets .2, .3 in file order. All or
-nothing: when a row is wrong, the command reports every wrong row and writes none.
+Companies are matched by ISIN. Running the same file again changes nothing; a corrected
+file updates the stored rows. If a symbol is taken, .2, .3 and so on are added in file
+order. If any row is wrong, the command reports every wrong row and writes none.
 
 examples:
   manage.py import issuers listed_companies.csv --dry-run
@@ -20,10 +20,12 @@ examples:
         parser.add_argument(
             "file",
             type=Path,
-            help="UTF-8 CSV with the columns name, isin, symbol, country (ISO 3166 "
-            "alpha-2, where the company sits), city, and if you like website, sector, "
-            "industry (classified where it is an ICB subsector's name), "
-            "formation_date (such as 1998-04-30)",
+            help=(
+                "UTF-8 CSV with the columns name, isin, symbol, country (ISO 3166 "
+                "alpha-2, of the company's seat), city, and optionally website, "
+                "sector, industry (classified if it is the name of an ICB subsector), "
+                "formation_date (such as 1998-04-30)"
+            ),
         )
 
     def handle(self, *, file, dry_run, **options):
@@ -35,7 +37,6 @@ examples:
             self.stdout.write(str(taken))
         return (
             f"Issuers: {changes.created} created, {changes.updated} updated, "
-            f"{changes.unchanged} unchanged; "
-            f"{len(changes.taken_symbols)} symbols were taken"
-            + (DRY_RUN if dry_run else "")
+            f"{changes.unchanged} unchanged; {len(changes.taken_symbols)} symbols were "
+            "already taken" + (DRY_RUN if dry_run else "")
         )

@@ -11,14 +11,14 @@ from partnerapi.core.commands import DRY_RUN, DryRunCommand, counting, importing
 class Command(DryRunCommand):
     help = """Import an issuer's capitalization table from before the platform.
 
-A line is known by its reference: the same file again changes nothing, a corrected one
-brings PENDING lines up to date and keeps what they said. A DELIVERED line that differs
-is a problem; a line that a file leaves out stays. All or nothing: when lines are wrong,
-they are reported and none is written.
+Lines are matched by reference. Running the same file again changes nothing; a corrected
+file updates PENDING lines and keeps their former values. A DELIVERED line that differs
+is an error; a line missing from the file stays. If any line is wrong, every wrong line
+is reported and none is written.
 
-With --create-holders, a holder who is no one yet becomes a user with a profile, by the
-columns holder_name, holder_kind (INDIVIDUAL or COMPANY) and, if you like,
-holder_country; who is known gets what is missing of them and stays as stored otherwise.
+With --create-holders, unknown holders are created as users with a profile, from the
+columns holder_name, holder_kind (INDIVIDUAL or COMPANY) and, optionally,
+holder_country. For a known holder, missing data is added and stored data stays.
 
 examples:
   manage.py import legacy-shareholders acme.csv --issuer acme \\
@@ -32,15 +32,17 @@ examples:
         parser.add_argument(
             "file",
             type=Path,
-            help="UTF-8 CSV with the columns reference, one or more of holder_email, "
-            "holder_wallet and holder_lei, token_symbol, number_of_shares, "
-            "price_cents, and if you like created_at (RFC 3339)",
+            help=(
+                "UTF-8 CSV with the columns reference, one or more of holder_email, "
+                "holder_wallet and holder_lei, token_symbol, number_of_shares, "
+                "price_cents, and optionally created_at (RFC 3339)"
+            ),
         )
         parser.add_argument("--issuer", metavar="SLUG", required=True)
         parser.add_argument(
             "--create-holders",
             action="store_true",
-            help="make the users whom the file names and no one is yet",
+            help="create users for holders that do not exist yet",
         )
         add_staff(parser)
 
@@ -49,7 +51,9 @@ examples:
         try:
             into = Issuer.objects.get(slug=issuer)
         except Issuer.DoesNotExist:
-            raise CommandError(f"There is no issuer {issuer}; give its slug.") from None
+            raise CommandError(
+                f"There is no issuer {issuer}; give an issuer's slug."
+            ) from None
         with counting() as begin, importing(file, self.stderr):
             changes = import_legacy_shareholders(
                 into,

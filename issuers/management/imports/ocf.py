@@ -18,15 +18,16 @@ from partnerapi.core.commands import DRY_RUN, DryRunCommand, counting, importing
 class Command(DryRunCommand):
     help = """Import the register of an issuer from an Open Cap Table (OCF) package.
 
-That is the manifest's issuer, the stakeholders who ever held shares, a private token
-per stock class, and the ledger as the stock transactions made it, each at midnight UTC
-of its date or at its time. Cancelled, repurchased and retracted shares are destroyed; a
-split multiplies what is outstanding. What has no place in a register is counted and
-named. The same package again changes nothing. All or nothing: when objects are wrong,
-the command reports each with its file and the rule, and writes nothing.
+The import creates the manifest's issuer, the stakeholders who ever held shares, a
+private token per stock class, and the ledger entries of the stock transactions, each at
+its time or at midnight UTC of its date. Cancelled, repurchased and retracted shares are
+destroyed; a split multiplies the outstanding shares. Objects that a register cannot
+hold are counted and listed. Importing the same package again changes nothing. If any
+object is wrong, the command reports each with its file and the rule, and writes
+nothing.
 
-A second person approves the register: request it, then give the request's id. What is
-imported is then the same package, to the byte.
+A second person approves the register: file a request, then pass its id. The package
+must be identical to the requested one, byte for byte.
 
 examples:
   manage.py import ocf acme_holdings/ --dry-run
@@ -43,13 +44,13 @@ examples:
         parser.add_argument(
             "--staff",
             metavar="EMAIL",
-            help="with --request: who requests it",
+            help="with --request: the member of staff who requests it",
         )
         add_second_person(parser)
 
     def handle(self, *, package, staff, dry_run, request, approval, **options):
         if request and not staff:
-            raise CommandError("--request: say with --staff who requests it.")
+            raise CommandError("--request needs --staff.")
         try:
             with (
                 counting() as begin,
@@ -66,13 +67,13 @@ examples:
             ) from None
         except LedgerError as error:
             raise CommandError(
-                f"The register refuses: {error} Nothing was changed; correct the "
-                "package and run this again."
+                f"The register rejected the import: {error} Nothing was changed; "
+                "correct the package and run the command again."
             ) from None
         if imported.was_imported:
             return (
-                f"{package.name} was imported before, as {imported.issuer.slug}: "
-                "0 changes."
+                f"{package.name} was already imported as {imported.issuer.slug}: 0 "
+                "changes."
             )
         console = Console(file=self.stdout, width=100)
         for table in summary(imported):

@@ -33,7 +33,7 @@ class MoveCommand(RegisterCommand):
     """What is said of an entry, and of one that a dry run tried."""
 
     def add_own_arguments(self, parser):
-        parser.add_argument("units", type=whole, help="how many, 1 or more")
+        parser.add_argument("units", type=whole, help="number of units, at least 1")
         treasury = "treasury (the default)" if self.default else "treasury"
         for option, end in self.ends.items():
             parser.add_argument(
@@ -81,8 +81,8 @@ class MoveCommand(RegisterCommand):
 class Mint(MoveCommand):
     help = """Create units of a token, in the issuer's treasury or with a holder.
 
-At most 2^64-1 units can exist, at most the token's authorized units where it has such
-a bound, and at most 2^63-1 cents' worth at its latest price.
+At most 2^64-1 units can exist, and no more than the token's authorized units, if set.
+Their value at the latest price can be at most 2^63-1 cents.
 
 examples:
   manage.py ledger mint ACME 1000000 --staff ana@example.com --reason "Capital increase"
@@ -92,8 +92,8 @@ examples:
       --reason "Capital increase" --request
 """
     ends: ClassVar = {"--to": "target"}
-    did = "Made {units} (entry {number}); supply {supply:,}."
-    would = "{units} would be made; supply {supply:,}"
+    did = "Created {units} (entry {number}); supply {supply:,}."
+    would = "{units} would be created; supply {supply:,}"
 
     def kind(self, options):
         return Kind.MINT
@@ -118,9 +118,10 @@ examples:
 class Transfer(MoveCommand):
     help = """Move units of a token between holders, or out of and into the treasury.
 
-From the treasury it is an allocation, into it a return; --forced marks a transfer that
-the holder did not ask for, such as one by a court. Each needs a second person: request
-it, and carry it out with the id of the request once a colleague has approved it.
+A movement from the treasury is an allocation, and one into it a return; --forced marks
+a transfer without the holder's consent, for example by court order. Each needs a second
+person: request it, and run the command with the id of the request once a colleague has
+approved it.
 
 examples:
   manage.py ledger transfer ACME 100 --from treasury --to ana@example.com \\
@@ -136,7 +137,7 @@ examples:
     def add_own_arguments(self, parser):
         super().add_own_arguments(parser)
         parser.add_argument(
-            "--forced", action="store_true", help="the holder did not ask for it"
+            "--forced", action="store_true", help="without the holder's consent"
         )
 
     def kind(self, options):
@@ -145,8 +146,8 @@ examples:
         )
         if options["forced"] and any(from_and_to):
             raise CommandError(
-                "--forced is for transfers between two holders; leave it out, or name "
-                "a holder instead of the treasury."
+                "--forced is for transfers between two holders; omit it, or name a "
+                "holder instead of the treasury."
             )
         if options["forced"]:
             return Kind.FORCED_TRANSFER

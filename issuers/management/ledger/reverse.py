@@ -16,23 +16,23 @@ from partnerapi.core.commands import DRY_RUN
 
 
 class Command(RegisterCommand):
-    help = """Undo an entry of a token's ledger, whole and once, by a further entry.
+    help = """Reverse an entry of a token's ledger, in full, by another entry.
 
-The units go back to where they came from; the account that received them must still
-have as many. A delivery of legacy shares is undone so, too: its line stays DELIVERED,
-and a new line may replace it.
+The units return to their source; the account that received them must still hold enough.
+A delivery of legacy shares can also be reversed: its line stays DELIVERED, and a new
+line may replace it.
 
 examples:
-  manage.py ledger reverse ACME 12 --staff ana@example.com --reason "Typed wrongly" \\
+  manage.py ledger reverse ACME 12 --staff ana@example.com --reason "Typing error" \\
       --dry-run
-  manage.py ledger reverse ACME 12 --staff ana@example.com --reason "Typed wrongly"
+  manage.py ledger reverse ACME 12 --staff ana@example.com --reason "Typing error"
 """
 
     def add_own_arguments(self, parser):
         parser.add_argument(
             "entry",
             type=whole,
-            help="its number; the admin shows a token's last entries",
+            help="entry number; the admin shows a token's last entries",
         )
         add_reason(parser)
 

@@ -17,9 +17,9 @@ from partnerapi.core.commands import DRY_RUN
 
 
 class Command(RegisterCommand):
-    help = """Record what a unit of a token costs from now on, in euro cents.
+    help = """Record a new price per unit of a token, in euro cents.
 
-Earlier tables keep the price that they had.
+Capitalization tables of the past keep their prices.
 
 examples:
   manage.py ledger set-price ACME 1250 --staff ana@example.com
@@ -27,12 +27,12 @@ examples:
 """
 
     def add_own_arguments(self, parser):
-        parser.add_argument("cents", type=whole, help="price of a unit, euro cents")
+        parser.add_argument("cents", type=whole, help="price per unit, euro cents")
         parser.add_argument(
             "--source",
             choices=[source.value for source in TokenPrice.STAFF_SOURCES],
             default=TokenPrice.Source.MANUAL.value,
-            help="where the price comes from",
+            help="source of the price",
         )
         parser.add_argument(
             "--reason", metavar="TEXT", type=reason_text, help="reason, for --request"
@@ -56,8 +56,11 @@ examples:
                 reason or "",
                 active_staff("--staff", staff),
             )
-        was = "it had none" if before is None else f"it was {before:,}"
+        was = "no price before" if before is None else f"{before:,} before"
         if dry_run:
-            return f"A unit of {symbol} would cost {cents:,} cents; {was}{DRY_RUN}"
+            return (
+                f"The price of {symbol} would be {cents:,} cents per unit; "
+                f"{was}{DRY_RUN}"
+            )
         at = recorded.effective_at.isoformat()
-        return f"A unit of {symbol} costs {cents:,} cents from {at}; {was}."
+        return f"The price of {symbol} is {cents:,} cents per unit from {at}; {was}."

@@ -30,11 +30,11 @@ class Format(StrEnum):
 
 
 class Command(CommandWithExamples):
-    help = """Write all entries of a token's ledger, or its prices, in their order.
+    help = """Write all entries of a token's ledger, or its prices, in order.
 
-As JSON lines, each is an object of two: `line`, the canonical text, and
-`digest`, the SHA-256 in hexadecimal digits of the digest before it (32 zero bytes at
-first) followed by the line in UTF-8. So anybody can compute the chain again.
+In JSON Lines, each is an object with `line`, the canonical text, and `digest`, the
+SHA-256 (hexadecimal) of the previous digest (initially 32 zero bytes) followed by the
+line in UTF-8. Anyone can therefore recompute the chain.
 
 examples:
   manage.py ledger show ACME
@@ -47,10 +47,15 @@ examples:
     def add_arguments(self, parser):
         parser.add_argument("symbol", type=str.upper, help="the token's symbol")
         parser.add_argument(
-            "--format", choices=[*Format], default=Format.TABLE.value, help="as what"
+            "--format",
+            choices=[*Format],
+            default=Format.TABLE.value,
+            help=("output format"),
         )
         add_output(parser, "xlsx")
-        parser.add_argument("--prices", action="store_true", help="the prices instead")
+        parser.add_argument(
+            "--prices", action="store_true", help=("write the prices instead")
+        )
 
     def handle(self, *, symbol, format, output: Path | None, prices, **options):
         if format == Format.XLSX:

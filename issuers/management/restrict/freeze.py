@@ -7,10 +7,10 @@ from partnerapi.core.commands import DryRunCommand
 
 
 class Command(DryRunCommand):
-    help = """Freeze a holder: no units leave it, and none reach it, from now on.
+    help = """Freeze a holder: from now on, no units move in or out.
 
-One person is enough; restrict lift, which needs a second one, ends it. The holder's
-open orders are cancelled. A forced transfer and a reversal still move units.
+One person can freeze; lifting with restrict lift needs a second one. The holder's open
+orders are cancelled. Forced transfers and reversals still move units.
 
 examples:
   manage.py restrict freeze ana@example.com --staff bo@example.com \\
@@ -24,7 +24,7 @@ examples:
             "holder", help="a user's email or wallet address, LEI or id"
         )
         parser.add_argument(
-            "--token", type=str.upper, metavar="SYMBOL", help="only in this token"
+            "--token", type=str.upper, metavar="SYMBOL", help="only this token"
         )
         add_terms(parser)
 

@@ -17,7 +17,7 @@ from partnerapi.core.commands import DRY_RUN, DryRunCommand
 
 
 class Command(DryRunCommand):
-    help = """End a freeze, a lock-up or a pledge before its time.
+    help = """End a freeze, a lock-up or a pledge early.
 
 A second member of staff approves it. The admin lists restrictions with their ids.
 
@@ -30,7 +30,7 @@ examples:
 """
 
     def add_arguments(self, parser):
-        parser.add_argument("restriction", type=UUID, help="its id")
+        parser.add_argument("restriction", type=UUID, help="restriction id")
         add_reason(parser)
         add_staff(parser)
         add_second_person(parser)
@@ -43,7 +43,7 @@ examples:
         named = found.filter(pk=restriction).first()
         if named is None or named.ended_at:
             raise CommandError(
-                f"No restriction {restriction} is in force. Nothing was written."
+                f"There is no active restriction {restriction}. Nothing was written."
             )
         if request and not dry_run:
             content = restrictions.lifting_content(named)

@@ -14,11 +14,11 @@ def units(text):
 
 
 class Command(DryRunCommand):
-    help = """Let units of a token stay with a holder: locked up, pledged or frozen.
+    help = """Lock, pledge or freeze a holder's units.
 
-Locks add up. What the holder has beyond them may leave, and further units may come.
-Newest open orders that sell what is locked are cancelled. restrict lift, which
-needs a second person, ends a lock before its time.
+Locks add up. Units beyond the locked number can move, and the holder can receive units.
+The newest open orders that sell locked units are cancelled. restrict lift, which needs
+a second person, ends a lock early.
 
 examples:
   manage.py restrict lock ACME ana@example.com 5_000 --until 2028-01-01 \\
@@ -32,15 +32,18 @@ examples:
         parser.add_argument(
             "holder", help="a user's email or wallet address, LEI or id"
         )
-        parser.add_argument("units", type=units, help="how many, or all")
+        parser.add_argument("units", type=units, help="number of units, or all")
         how = parser.add_mutually_exclusive_group()
         how.add_argument(
-            "--pledged-to", default="", metavar="WHOM", help="a pledge, and to whom"
+            "--pledged-to",
+            default="",
+            metavar="WHOM",
+            help=("pledge the units to this pledgee"),
         )
         how.add_argument(
             "--frozen",
             action="store_true",
-            help="a freeze, such as a court's",
+            help="freeze the units, for example by court order",
         )
         add_terms(parser)
 

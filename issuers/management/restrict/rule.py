@@ -26,11 +26,11 @@ def listed(text: str) -> list[str]:
 
 
 class Command(RegisterCommand):
-    help = """Make, change or end a rule that movements of a token's units must keep.
+    help = """Create, change or end a rule for movements of a token's units.
 
-A second member of staff approves it. It binds movements from then on: who holds units
-keeps them, and open orders that it refuses are cancelled. A dry run says which of the
-largest holders would not pass.
+A second member of staff approves it. It applies to movements from then on: holders keep
+their units, and open orders that break the rule are cancelled. A dry run shows which of
+the largest holders would not comply.
 
 examples:
   manage.py restrict rule ACME VERIFIED_HOLDERS --staff ana@example.com \\
@@ -47,27 +47,35 @@ examples:
 
     def add_own_arguments(self, parser):
         parser.add_argument(
-            "kind", type=str.upper, choices=Kind.values, help="the rule"
+            "kind", type=str.upper, choices=Kind.values, help="kind of rule"
         )
         said = parser.add_mutually_exclusive_group()
         said.add_argument(
-            "--allowed", type=listed, metavar="CODES", help="COUNTRIES: only these"
+            "--allowed",
+            type=listed,
+            metavar="CODES",
+            help=("COUNTRIES: allowed countries"),
         )
         said.add_argument(
-            "--refused", type=listed, metavar="CODES", help="COUNTRIES: not these"
+            "--refused",
+            type=listed,
+            metavar="CODES",
+            help=("COUNTRIES: refused countries"),
         )
         said.add_argument(
             "--classes",
             type=listed,
             metavar="CLASSES",
-            help=f"INVESTOR_CLASSES: some of {', '.join(InvestorClass.values)}",
+            help=f"INVESTOR_CLASSES: one or more of {', '.join(InvestorClass.values)}",
         )
-        said.add_argument("--holders", type=whole, help="MAX_HOLDERS: how many")
-        said.add_argument("--units", type=whole, help="MAX_BALANCE: of a holder")
+        said.add_argument(
+            "--holders", type=whole, help=("MAX_HOLDERS: number of holders")
+        )
+        said.add_argument("--units", type=whole, help="MAX_BALANCE: units per holder")
         said.add_argument(
             "--bps",
             type=whole,
-            help="MAX_BALANCE: of 10,000 units of the supply",
+            help="MAX_BALANCE: basis points of the supply per holder",
         )
         said.add_argument("--end", action="store_true", help="end the rule")
         add_reason(parser)
@@ -90,7 +98,7 @@ examples:
                 )
         except RuleRefused as error:
             raise CommandError(f"{error} Nothing was written.") from None
-        said = "It ends." if end else rules.text_of(kind, parameters)
+        said = "The rule ends." if end else rules.text_of(kind, parameters)
         told = f"{symbol} {kind}: {said}"
         if not end:
             told += f" Holders who would not comply: {refused}."
@@ -101,5 +109,5 @@ def parameters_of(kind: str, options: dict[str, Any]) -> dict[str, Any]:
     names = ("allowed", "refused", "classes", "holders", "units", "bps")
     said = {name: options[name] for name in names if options[name] is not None}
     if not said and kind not in NONE_NEEDED:
-        raise CommandError(f"{kind} needs an option that says what it allows.")
+        raise CommandError(f"{kind} needs an option with its value.")
     return said

@@ -186,9 +186,9 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
             return "Rejected."
         if said == "take_back":
             if request.user.pk != asked.filed_by_id:
-                raise NotApproved("Only the requester can retract a request.")
+                raise NotApproved("Only the requester can take back a request.")
             take_back(asked)
-            return "Request retracted."
+            return "Request taken back."
         if said != "collect" or not may_collect(request, asked):
             raise PermissionDenied
         result = carry_out(asked, kind)

@@ -161,6 +161,6 @@ def test_a_value_that_is_too_long_is_not_read(write, capsys, member, value):
 
 
 def test_a_hundred_problems_are_told_and_the_others_counted(write, capsys):
-    wrong = [issue(f"s{n}", "nobody", "1") for n in range(1_234)]
+    wrong = [issue(f"s{n}", "missing", "1") for n in range(1_234)]
     said = refused(write(files(*wrong)), capsys)
     assert (len(said), said[-1]) == (101, "and 1,134 more")

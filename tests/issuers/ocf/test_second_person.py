@@ -63,7 +63,7 @@ def refused(package: Path, why: str, **options: Any) -> None:
 def test_two_people_import_a_register(write, oskar: User, ilse: User):
     package = write(files(ROOT))
     refused(package, "needs an approval.*use --request to request approval")
-    refused(package, "--request: say with --staff", request=True)
+    refused(package, "--request needs --staff", request=True)
     asked = requested(package, oskar)
     assert asked.title == "Register of Nova SAS with 2 tokens, from package"
     client = Client()
@@ -71,7 +71,7 @@ def test_two_people_import_a_register(write, oskar: User, ilse: User):
     shown = client.get(link(asked)).content.decode()
     assert re.search(r"Units of NOVA-CS.*?<bdi>0</bdi>.*?<bdi>100</bdi>", shown, re.S)
     refused(package, "approval", approval=asked.pk)
-    assert "another member of staff decides" in decided(oskar, asked)
+    assert "cannot approve your own request" in decided(oskar, asked)
     assert "imports it with manage.py import ocf" in decided(ilse, asked)
     assert not Issuer.objects.exists()
     other = write(files(issue("s1", "ann", "101")))
