@@ -429,7 +429,7 @@ def read_lines(
             rule = f"must have 1 to {REFERENCE_LENGTH} characters"
             problems.append(Problem(row.line, "reference", rule))
         elif (before := first.setdefault(reference, row.line)) != row.line:
-            rule = f"duplicate of the reference on line {before}; keep one"
+            rule = f"this reference is already on line {before}; keep one"
             problems.append(Problem(row.line, "reference", rule))
         if len(text) > TEXT_LENGTH:
             rule = f"has {len(text)} characters; at most {TEXT_LENGTH} are kept"

@@ -26,7 +26,7 @@ def squeezed(text: str) -> str:
 
 
 class CashAccount(models.Model):
-    """An account for cash: a client's, or platform account.
+    """An account for cash: a client's, or the platform's own.
 
     Every client's account has one from its creation. A client names the deposit
     reference (ISO 11649) in a payment; a trigger assigns it.

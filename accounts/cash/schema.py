@@ -127,8 +127,8 @@ class CashEntry(graphene.ObjectType):
     )
     reference = graphene.String(
         description=(
-            "For a DEPOSIT, bank reference of the transfer; for a WITHDRAWAL, your "
-            "reference; otherwise null."
+            "For a DEPOSIT, the bank's reference of the transfer; for a WITHDRAWAL, "
+            "your reference; otherwise null."
         )
     )
     at = Time(required=True, resolver=column("transaction__at"), description="When.")

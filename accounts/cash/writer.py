@@ -114,7 +114,7 @@ def account_of(account: Account) -> CashAccount:
 
 
 def platform_account(kind: str) -> int:
-    """The id of one of platform account cash accounts."""
+    """The id of one of the platform's own cash accounts."""
     return CashAccount.objects.values_list("pk", flat=True).get(kind=kind)
 
 

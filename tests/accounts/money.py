@@ -23,7 +23,7 @@ from partnerapi.staff.approvals.kinds import KINDS
 
 STAFF = Actor("ana@staff.example", is_staff=True)
 Line = tuple[str, int] | tuple[str, int, str]
-"""A text and euro cents; the third, if any, is bank reference."""
+"""A text and euro cents; the third, if any, is the bank's reference."""
 
 
 def new_partner() -> Partner:

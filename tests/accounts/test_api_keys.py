@@ -189,3 +189,42 @@ def test_lists_nothing_helpfully(acme):
     assert json.loads(run("key", "list", "--json")) == []
     with pytest.raises(CommandError, match="no integration account missing"):
         run("key", "list", partner="missing")
+
+
+def known_scopes() -> set[str]:
+    return {row.name for row in KeyScope.objects.all()}
+
+
+def test_the_rows_of_the_database_are_the_scopes_of_the_code():
+    assert known_scopes() == set(Scope.values), "see write_scopes in accounts/apps.py"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_migrate_adds_the_scopes_of_the_code_and_removes_others():
+    with as_owner(), transaction.atomic():
+        rows = KeyScope.objects.all()
+        rows.filter(name=Scope.CASH_READ).update(name="gone:read")
+        write_scopes(using=connection.alias)
+        assert known_scopes() == set(Scope.values)
+
+
+@pytest.mark.parametrize("scopes", [["gone:read"], [Scope.CASH_READ, "gone:read"]])
+def test_the_database_refuses_a_key_with_an_unknown_scope(acme, scopes: list[str]):
+    with pytest.raises(IntegrityError, match="one of them is unknown"):
+        ApiKey.objects.issue(acme, scopes)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "INSERT INTO accounts_keyscope VALUES ('gone:read')",
+        "UPDATE accounts_keyscope SET name = 'gone:read'",
+        "DELETE FROM accounts_keyscope",
+    ],
+)
+def test_the_application_changes_no_scope(change: str):
+    with (
+        connection.cursor() as cursor,
+        pytest.raises(ProgrammingError, match="permission denied"),
+    ):
+        cursor.execute(change)

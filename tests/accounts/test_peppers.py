@@ -114,7 +114,7 @@ def test_a_key_of_the_release_before_is_bound_when_it_is_used(acme, is_noted: bo
         # Processes of the release before may still serve: they know this one.
         spread()
         assert use(token).pepper == before
-        assert ", of secrets alone, used for new digests: 1 live keys" in listed()
+        assert ", of secrets alone, used for new digests: 1 active keys" in listed()
     tamper("UPDATE accounts_pepper SET first_used_at = now() - interval '25 hours'")
     moved = use(token)
     assert moved.pepper is not None

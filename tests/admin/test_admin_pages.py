@@ -410,7 +410,7 @@ def test_a_document_is_uploaded_under_the_type_of_its_bytes(staff):
     ("name", "content", "reason"),
     [
         ("page.png", b"<svg onload=alert(1)>", "is not a PNG, JPEG, WebP or PDF file"),
-        ("big.pdf", b"%PDF-" + b"0" * Document.MAX_BYTES, "at most 5242880 are stored"),
+        ("big.pdf", b"%PDF-" + b"0" * Document.MAX_BYTES, "the limit is 5242880"),
         ("my logo.png", picture_bytes(), "Rename the file"),
         ("wide.png", picture_bytes(size=(4_097, 1)), "at most 4096 on each side"),
         ("torn.pdf", b"%PDF-1.7", "is no PDF that can be read"),

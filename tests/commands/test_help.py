@@ -63,7 +63,7 @@ def test_help_has_a_line_for_each_command():
 def test_help_says_all_and_of_one(capsys: pytest.CaptureFixture[str]):
     assert "    makemigrations\n" in manage("help", "--all").stdout
     verbs = manage("help", "ledger").stdout
-    assert "\n  set-price                Record what a unit" in verbs
+    assert "\n  set-price                Record a new price" in verbs
     mint = manage("help", "ledger", "mint").stdout
     assert mint.startswith("usage: manage.py ledger mint ")
     assert "manage.py ledger mint ACME" in mint

@@ -98,14 +98,17 @@ def test_imports_a_file_once_and_a_corrected_one_again(load, world: World):
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        (ONE.replace("L-1", ""), "line 3, reference: is empty"),
+        (ONE.replace("L-1", ""), "line 3, reference: is blank"),
         (ONE.replace("bo@", "no@"), "line 3, holder_email: there is no user no@"),
         (ONE.replace("bo@example.com", ""), "line 3, holder_email: is blank, as"),
         (
             ONE.replace(",,LUM", ",529900T8BM49AURSDO55,LUM"),
             "line 3, holder_lei: names a different user from the line's other",
         ),
-        (ONE.replace("LUM", "BUM"), "line 3, token_symbol: 'BUM' is no token of this"),
+        (
+            ONE.replace("LUM", "BUM"),
+            ("line 3, token_symbol: 'BUM' is not a token of this"),
+        ),
         (ONE.replace("100", "0"), "line 3, number_of_shares: 0 is not from 1 to 2147"),
         (ONE.replace("100", "9" * 5000), "line 3, number_of_shares: 999"),
         (ONE.replace("100", "1.5"), "line 3, number_of_shares: '1.5' is not a whole"),
@@ -452,7 +455,9 @@ def test_a_delivery_is_closed_and_its_lines_stay(load, staff):
     job = released_job(MINT, ids, STAFF)
     deliver_next(job)
     close = ("--close", str(job.pk), "--staff", STAFF)
-    assert "50 of 250 lines would stay" in run_deliveries(*close, "--dry-run")
+    assert ("50 of 250 lines would not be delivered") in run_deliveries(
+        *close, "--dry-run"
+    )
     running = DeliveryJob.objects.get(pk=job.pk)
     assert run_deliveries(*close).endswith("50 of 250 lines are not delivered.")
     # A worker that was presumed dead delivers no more.
