@@ -215,8 +215,12 @@ def test_a_symbol_keeps_the_hyphen_that_it_ends_in(run):
         ("Acme SA", "A" * 201, "name: has 201 characters; the limit is 200"),
         ("Acme SA", "Acme\x07SA", "name: holds the control character U+0007"),
         ("Paris", "", "city: is empty"),
-        ("https://acme.example", "acme.example", "website: 'acme.example' is not an"),
-        ("https", "javascript", "website: 'javascript://acme.example' is not an"),
+        (
+            "https://acme.example",
+            "acme.example",
+            ("website: 'acme.example' is not a URL"),
+        ),
+        ("https", "javascript", "website: 'javascript://acme.example' is not a URL"),
     ],
 )
 def test_a_wrong_value_is_named_with_line_field_and_rule(
