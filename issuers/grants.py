@@ -32,7 +32,7 @@ class GiveGrant:
         becomes = (
             f"{granted + 1:,}, {issuer} among them"
             if issuer
-            else f"every issuer: {Issuer.objects.count():,}, and all future ones"
+            else f"every issuer: {Issuer.objects.count():,} now, and all future ones"
         )
         rows = [
             ("Partner", "", str(partner)),

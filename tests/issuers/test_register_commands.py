@@ -167,7 +167,7 @@ def test_prices_follow_each_other(world: World, staff):
     run("ledger", "mint", "LUM", 2**40, "--reason", "x")
     assert run("ledger", "set-price", "LUM", 1250).endswith("; no price before.")
     assert run("ledger", "set-price", "LUM", 1310, "--source", "NAV").endswith(
-        "; it was 1,250."
+        "; 1,250 before."
     )
     rows = TokenPrice.objects.order_by("number")
     assert list(rows.values_list("number", "price_cents", "source", "recorded_by")) == [
