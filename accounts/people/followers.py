@@ -1,7 +1,7 @@
 """Consequences, in the same transaction, when a user may not trade any more.
 
 Rooms above register followers here; neither accounts nor issuers import them. The rows
-that followers lock precede accounts and holders in the order of locks (CONTRIBUTING).
+that followers lock precede accounts and holders in the order of locks (core/locks.md).
 """
 
 from collections.abc import Callable, Collection

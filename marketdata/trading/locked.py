@@ -1,6 +1,6 @@
 """Reads the data that the market needs for a request, under locks in order.
 
-The order is CONTRIBUTING's: books, ledgers, accounts with holders, cash. A dry run of
+The order is that of core/locks.md: books, ledgers, accounts with holders, cash. A dry run of
 an order (`holds` is False) reads the same data, and locks nothing.
 """
 

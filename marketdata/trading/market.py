@@ -1,7 +1,7 @@
 """The only writer of our markets: orders, their trades, and the phases.
 
 A request is one transaction: its orders are accepted, matched, settled against payment
-and logged, or nothing changes. Locks are taken in the order of CONTRIBUTING. A caller
+and logged, or nothing changes. Locks are taken in the order of core/locks.md. A caller
 inside a transaction may hold only the first of them.
 """
 
