@@ -1,7 +1,7 @@
 """Reads the data that the market needs for a request, under locks in order.
 
-The order is that of core/locks.md: books, ledgers, accounts with holders, cash. A dry run of
-an order (`holds` is False) reads the same data, and locks nothing.
+The order is that of core/locks.md: books, ledgers, accounts with holders, cash. A dry
+run of an order (`holds` is False) reads the same data, and locks nothing.
 """
 
 from collections.abc import Collection, Iterable, Sequence
