@@ -1,7 +1,7 @@
 """Work in the background: `celery -A partnerapi worker` and `beat`.
 
-Messages only say when to look. What is to be done stands in the database, so that a
-lost message costs time and a repeated one costs nothing, and no result is kept.
+Messages only say when to look. The work to do is in the database, so that a lost
+message costs time and a repeated one costs nothing, and no result is kept.
 """
 
 import os
@@ -126,7 +126,7 @@ SENT_AT = "partnerapi_sent_at"
 def send_request_id(headers: dict[str, Any], **kwargs: object) -> None:
     """What a request has done in the background is logged with the request's id.
 
-    When it was sent tells how long it waits.
+    The time when it was sent shows how long it waits.
     """
     headers[SENT_AT] = time()
     if current := request_id.get():

@@ -10,21 +10,21 @@ from django.core.management import ManagementUtility
 DUTIES = {
     "Start and set up": {
         "up": "run the whole system as a sandbox",
-        "sandbox": "fill a sandbox with companies; show its logins and keys",
-        "migrate": "bring the database's tables up to date",
+        "sandbox": "fill a sandbox with companies, show its logins and keys",
+        "migrate": "bring the database schema up to date",
         "grant_application_role": "give a role of the database its rights",
-        "createsuperuser": "make a first member of staff",
+        "createsuperuser": "create the first member of staff",
         "runserver": "run Django's development server",
         "flush": "delete all data",
-        "write": "write the files that are made from the code",
+        "write": "write files generated from the code",
     },
     "Partners and access": {
         "key": "issue, list and revoke API keys",
-        "account": "open accounts; change their status",
+        "account": "open accounts, change their status",
     },
     "Register": {
-        "ledger": "show a ledger; mint, burn, transfer, reverse, set a price",
-        "restrict": "freeze holders, lock units, set the rules of a token",
+        "ledger": "show a ledger, mint, burn, transfer, reverse, set a price",
+        "restrict": "freeze holders, lock units, set a token's rules",
         "import": "import holders, issuers, figures, legacy shares, OCF packages",
         "export": "write capitalization tables, extracts, statements, records",
         "deliver_legacy_shares": "turn legacy shares into tokens",
@@ -33,19 +33,19 @@ DUTIES = {
         "cash": "book bank statements",
     },
     "Market and FIX": {
-        "market": "open, halt and reopen markets; orders, busts",
-        "book": "show an order book; replay a file into it",
-        "simulate_market": "trade a sandbox's tokens",
-        "fix_session": "give out, list and switch CompIDs",
+        "market": "open, halt and reopen markets, manage orders and busts",
+        "book": "show an order book, replay a file into it",
+        "simulate_market": "simulate trading in a sandbox",
+        "fix_session": "issue, list and switch CompIDs",
         "fix_client": "try the FIX feed as a partner",
         "run_fix_acceptor": "serve the FIX feed",
     },
-    "Watch and keep": {
-        "doctor": "look at everything that an installation needs",
+    "Monitor and maintain": {
+        "doctor": "check everything that an installation needs",
         "verify": "check the register, order books, cash, markets",
-        "prune": "delete what is no longer kept",
-        "run": "do a scheduled job now",
-        "rehearse": "lose a database, and see what comes back",
+        "prune": "delete data past its retention",
+        "run": "run a scheduled job now",
+        "rehearse": "rehearse recovery from the loss of a database",
         "serve_metrics": "serve /metrics for Prometheus",
     },
 }
@@ -153,8 +153,8 @@ class CommandLine(ManagementUtility):
         for duty, commands in DUTIES.items():
             lines += [duty, *(f"  {n:<24}{does}" for n, does in commands.items()), ""]
         lines += [
-            f"'{self.prog_name} help NAME' tells more, and so does 'help NAME VERB'.",
-            f"'{self.prog_name} help --all' lists the commands of Django, too.",
+            f"'{self.prog_name} help NAME' and 'help NAME VERB' show details.",
+            f"'{self.prog_name} help --all' also lists Django's commands.",
         ]
         if self.settings_exception is not None:
             lines.append(f"The settings are wrong: {self.settings_exception}")

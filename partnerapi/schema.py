@@ -86,7 +86,7 @@ class NodeQuery(graphene.ObjectType):
         maximum = settings.PARTNER_API_MAX_PAGE_SIZE
         if len(ids) > maximum:
             raise BadUserInput(
-                f"`ids` holds {len(ids)} ids; pass at most {maximum}.",
+                f"`ids` has {len(ids)} ids; pass at most {maximum}.",
                 argument="ids",
                 maximum=maximum,
             )

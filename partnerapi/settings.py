@@ -24,56 +24,56 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 
 VARIABLES = {
-    "DATABASE_URL": Variable("url", "", "postgres://api:secret@db:5432/partnerapi", "PostgreSQL 15 or newer; several hosts with commas between them, each with its port: the one that is the primary is used"),
-    "DATABASE_OWNER_URL": Variable("url", "", "postgres://owner:secret@db:5432/partnerapi", "the role that owns the tables, for migrate, flush, grant_application_role, createsuperuser and the sandbox's data; absent where requests are served"),
-    "DATABASE_DIRECT_URL": Variable("url", "", "postgres://api:secret@db:5432/partnerapi", "the role and the server of DATABASE_URL past a pooler: where it is set, DATABASE_URL names a pooler, such as pgbouncer, that lends web processes a session for one transaction, and commands, workers, beat and the FIX acceptor use this; empty: DATABASE_URL names PostgreSQL"),
-    "REPLICA_URL": Variable("url", "", "postgres://api:secret@standby:5432/partnerapi", "a streaming standby: it serves capitalization tables of the past and, while DATABASE_URL does not answer, every query"),
+    "DATABASE_URL": Variable("url", "", "postgres://api:secret@db:5432/partnerapi", "PostgreSQL 15 or newer; several hosts separated by commas, each with its port: the primary is used"),
+    "DATABASE_OWNER_URL": Variable("url", "", "postgres://owner:secret@db:5432/partnerapi", "the role that owns the tables, for migrate, flush, grant_application_role, createsuperuser and the sandbox's data; leave it unset where requests are served"),
+    "DATABASE_DIRECT_URL": Variable("url", "", "postgres://api:secret@db:5432/partnerapi", "the role and the server of DATABASE_URL without the pooler. Where it is set, DATABASE_URL names a pooler such as pgbouncer in transaction mode, for web processes; commands, workers, beat and the FIX acceptor connect here. Empty: DATABASE_URL names PostgreSQL"),
+    "REPLICA_URL": Variable("url", "", "postgres://api:secret@standby:5432/partnerapi", "a streaming standby: it serves past capitalization tables and, while DATABASE_URL does not answer, every query"),
     "REDIS_URL": Variable("url", "", "redis://cache:6379/0", "Valkey or Redis: cache, request budgets, Celery's messages"),
     "SECRET_KEY": Variable("str", "", "fifty or more random characters", "signs staff sessions; required with DATABASE_URL"),
-    "SECRET_KEY_FALLBACKS": Variable("list", [], "the SECRET_KEY of before", "former values of SECRET_KEY, whose sessions are still believed"),
-    "PARTNER_API_KEY_PEPPER": Variable("str", "", "fifty or more random characters", "keys the digests of API secrets; several with commas between them, the new one first; required with DATABASE_URL"),
-    "PARTNER_API_SERVES": Variable("serves", "both", "api", "what a web process answers: api, admin or both; the other's addresses are 404"),
-    "ALLOWED_HOSTS": Variable("list", ["localhost", "127.0.0.1", "[::1]"], "api.example.com,admin.example.com", "host names that are answered"),
-    "LOG_FORMAT": Variable("format", "text", "json", "text: lines for people; json: a JSON object a line, and a line for each request of /graphql"),
+    "SECRET_KEY_FALLBACKS": Variable("list", [], "the previous SECRET_KEY", "previous values of SECRET_KEY, whose sessions are still accepted"),
+    "PARTNER_API_KEY_PEPPER": Variable("str", "", "fifty or more random characters", "keys the digests of API secrets; several separated by commas, the new one first; required with DATABASE_URL"),
+    "PARTNER_API_SERVES": Variable("serves", "both", "api", "what a web process serves: api, admin or both; other addresses answer 404"),
+    "ALLOWED_HOSTS": Variable("list", ["localhost", "127.0.0.1", "[::1]"], "api.example.com,admin.example.com", "host names that are served"),
+    "LOG_FORMAT": Variable("format", "text", "json", "text: lines for people; json: one JSON object per line, with a line for each request to /graphql"),
     "LOG_LEVEL": Variable("level", "INFO", "WARNING", "lowest level that is logged"),
     "EMAIL_URL": Variable("url", "", "smtp+tls://user:secret@mail.example.com:587", "server that sends the e-mails to staff; smtp+ssl: TLS from the first byte; consolemail:// prints them, as a sandbox does; empty: they wait"),
     "EMAIL_FROM": Variable("str", "noreply@example.com", "platform@example.com", "sender of the e-mails to staff"),
-    "PARTNER_API_STAFF_OTP": Variable("bool", True, "false", "staff who may change the register need a second factor; a sandbox asks for none"),
-    "PARTNER_API_SANDBOX": Variable("bool", False, "true", "this installation is a sandbox: sandbox seed may write, GraphiQL is given a key"),
-    "PARTNER_API_SANDBOX_KEY": Variable("str", "", "service-apikey_demo_…", "the key GraphiQL is given in a sandbox"),
+    "PARTNER_API_STAFF_OTP": Variable("bool", True, "false", "staff who may change the register need a second factor; a sandbox needs none"),
+    "PARTNER_API_SANDBOX": Variable("bool", False, "true", "this installation is a sandbox: sandbox seed may write, and GraphiQL gets a key"),
+    "PARTNER_API_SANDBOX_KEY": Variable("str", "", "service-apikey_demo_…", "the key that GraphiQL uses in a sandbox"),
     "PARTNER_API_BASE_URL": Variable("url", "https://api.example.com", "https://api.example.com", "production address, shown to partners"),
     "PARTNER_API_SANDBOX_URL": Variable("url", "https://sandbox.example.com", "https://sandbox.example.com", "sandbox address, shown to partners"),
     "PARTNER_API_LOCAL_URL": Variable("url", "http://localhost:8080", "http://localhost:8080", "local address, shown to developers"),
-    "PARTNER_API_TRUSTED_PROXIES": Variable("int", 0, "1", "proxies in front whose X-Forwarded-For and X-Forwarded-Proto are believed"),
+    "PARTNER_API_TRUSTED_PROXIES": Variable("int", 0, "1", "trusted proxies, whose X-Forwarded-For and X-Forwarded-Proto are used"),
     "PARTNER_API_HTTPS": Variable("bool", True, "false", "redirect to HTTPS, secure cookies, HSTS (off in a sandbox's local run)"),
-    "PARTNER_API_BUDGET_POINTS": Variable("positive", 20_000, "20000", "points a partner's budget holds"),
-    "PARTNER_API_BUDGET_REFILL": Variable("positive", 1_000, "1000", "points a partner's budget regains per second"),
-    "PARTNER_API_ANONYMOUS_BUDGET_POINTS": Variable("positive", 10_000, "10000", "points an address without a key holds"),
-    "PARTNER_API_ANONYMOUS_BUDGET_REFILL": Variable("positive", 100, "100", "points an address without a key regains per second"),
-    "PARTNER_API_MAX_COST": Variable("positive", 10_000, "10000", "most that one request may cost, points"),
-    "PARTNER_API_DATABASE_CONNECTIONS": Variable("positive", 6, "6", "connections to PostgreSQL that one web process has, and requests that it works on at once; one caller has half of them at most"),
+    "PARTNER_API_BUDGET_POINTS": Variable("positive", 20_000, "20000", "points that a partner's budget holds"),
+    "PARTNER_API_BUDGET_REFILL": Variable("positive", 1_000, "1000", "refill rate of a partner's budget, points per second"),
+    "PARTNER_API_ANONYMOUS_BUDGET_POINTS": Variable("positive", 10_000, "10000", "points that the budget of an address without a key holds"),
+    "PARTNER_API_ANONYMOUS_BUDGET_REFILL": Variable("positive", 100, "100", "refill rate of an address without a key, points per second"),
+    "PARTNER_API_MAX_COST": Variable("positive", 10_000, "10000", "highest cost of one request, points"),
+    "PARTNER_API_DATABASE_CONNECTIONS": Variable("positive", 6, "6", "connections to PostgreSQL per web process, and requests that it handles at once; one caller gets at most half of them"),
     "PARTNER_API_MAX_SECONDS": Variable("positive", 10, "10", "time a request may take before TIMEOUT, seconds"),
     "PARTNER_API_EVENT_DAYS": Variable("event_days", 1_830, "1830", "how long partners' events are kept, days, 30 or more"),
-    "PARTNER_API_METRICS": Variable("writable", "", "/run/partnerapi/metrics", "directory in which the processes of this machine count, for serve_metrics; in memory where possible; empty: each counts for itself"),
-    "PARTNER_API_BACKUPS": Variable("str", "", "/mnt/backup", "directory of the backups, as doctor finds it: it says when the newest is older than a day; empty: doctor says that none is known"),
-    "PARTNER_API_STATEMENTS": Variable("str", "", "/mnt/evidence/partnerapi", "directory, on another machine than the database's, for the register's signed statements; empty: none are written"),
+    "PARTNER_API_METRICS": Variable("writable", "", "/run/partnerapi/metrics", "directory for the counters of this machine's processes, read by serve_metrics; in memory where possible; empty: each process counts for itself"),
+    "PARTNER_API_BACKUPS": Variable("str", "", "/mnt/backup", "directory of the backups, checked by doctor, which warns if the newest is older than a day; empty: doctor warns that no backup is known"),
+    "PARTNER_API_STATEMENTS": Variable("str", "", "/mnt/evidence/partnerapi", "directory for the register's signed statements, on a different machine than the database; empty: none are written"),
     "PARTNER_API_STATEMENT_KEY": Variable("key", "", "32 random bytes in base64", "Ed25519 key that signs the register's statements"),
     "MARKET_TIME_ZONE": Variable("zone", "Europe/Paris", "Europe/Paris", "time zone whose midnight ends a trading day; fixed by the first migrate"),
     "FIX_HOST": Variable("str", "127.0.0.1", "0.0.0.0", "address on which the FIX acceptor listens"),
     "FIX_PORT": Variable("port", 9878, "9878", "port on which the FIX acceptor listens"),
     "FIX_COMP_ID": Variable("comp_id", "PARTNERAPI", "PARTNERAPI", "our CompID: what partners send as TargetCompID(56)"),
-    "FIX_ACCEPTOR": Variable("str", "", "paris-1", "this acceptor's name in a group of which one at a time has a CompID; empty: it is alone"),
+    "FIX_ACCEPTOR": Variable("str", "", "paris-1", "this acceptor's name in a group of acceptors that share CompIDs; empty: it is the only one"),
     "FIX_MIC": Variable("mic", "", "XPAR", "the market's identifier (ISO 10383), SecurityExchange(207) of instruments; empty: none is sent"),
     "FIX_SESSIONS": Variable("positive", 1_000, "1000", "CompIDs in the acceptor's pool, from PARTNER001 on"),
-    "FIX_TLS_CERTIFICATE": Variable("str", "", "/etc/fix/fullchain.pem", "file of the FIX acceptor's certificate chain; empty: no TLS"),
-    "FIX_TLS_KEY": Variable("str", "", "/etc/fix/privkey.pem", "file of that certificate's private key"),
-    "FIX_TRUSTED_PROXIES": Variable("networks", "", "10.0.0.0/24,192.0.2.7", "networks of proxies that tell the FIX acceptor each partner's address by PROXY protocol, version 1; empty: none"),
-    "FIX_CONNECTIONS_PER_ADDRESS": Variable("positive", 20, "20", "FIX connections that one address may hold"),
+    "FIX_TLS_CERTIFICATE": Variable("str", "", "/etc/fix/fullchain.pem", "file with the FIX acceptor's certificate chain; empty: no TLS"),
+    "FIX_TLS_KEY": Variable("str", "", "/etc/fix/privkey.pem", "file with that certificate's private key"),
+    "FIX_TRUSTED_PROXIES": Variable("networks", "", "10.0.0.0/24,192.0.2.7", "networks of proxies that send the FIX acceptor each partner's address by PROXY protocol, version 1; empty: none"),
+    "FIX_CONNECTIONS_PER_ADDRESS": Variable("positive", 20, "20", "FIX connections allowed per address"),
 }  # fmt: skip
 
 REMOVED = {
     "DEBUG": "it is off",
-    "PARTNER_API_POOLER": "DATABASE_DIRECT_URL alone says that there is a pooler",
+    "PARTNER_API_POOLER": "DATABASE_DIRECT_URL alone shows that there is a pooler",
     "PARTNER_API_REPLICA_LAG": "it is 10 seconds",
     "PARTNER_API_REPLICA_SECONDS": "it is 900 seconds",
     "PARTNER_API_MAX_BODY_BYTES": "it is 1,048,576 bytes",
@@ -300,7 +300,7 @@ SESSION = {
 SESSION_OF_REQUESTS = SESSION | {
     "statement_timeout": str(PARTNER_API_MAX_SECONDS * 1000)
 }
-"""What PostgreSQL is told for a session; behind a pooler its role says it."""
+"""Settings of a session of PostgreSQL; behind a pooler its role says it."""
 
 
 def address(url: str, wanted: str = "read-write") -> dict[str, Any]:
@@ -371,8 +371,8 @@ if DATABASE_URL and DATABASE_OWNER_URL:
     OWNER = address(DATABASE_OWNER_URL)
     if OWNER["NAME"] != DATABASES["default"]["NAME"]:
         raise ImproperlyConfigured(
-            f"DATABASE_OWNER_URL names the database {OWNER['NAME']}, and DATABASE_URL "
-            f"{DATABASES['default']['NAME']}; both are to name the same"
+            f"DATABASE_OWNER_URL names the database {OWNER['NAME']}, and "
+            f"DATABASE_URL {DATABASES['default']['NAME']}; both must name the same"
         )
     DATABASES["owner"] = DATABASES["default"] | {
         name: OWNER[name] for name in ("USER", "PASSWORD", "HOST", "PORT")
@@ -427,7 +427,7 @@ AXES_USERNAME_FORM_FIELD = "username"
 AXES_USERNAME_CALLABLE = "partnerapi.staff.authentication.sign_in.login_of"
 AXES_CLIENT_IP_CALLABLE = "partnerapi.staff.authentication.sign_in.place_of"
 AXES_LOCKOUT_CALLABLE = "partnerapi.staff.authentication.sign_in.locked_out"
-# What was tried stands in FailedSignIn: guesses of who is locked out prolong nothing.
+# FailedSignIn has all attempts; further guesses do not extend a lock.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
 AXES_DISABLE_ACCESS_LOG = True

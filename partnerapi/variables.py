@@ -105,7 +105,7 @@ def parse(name: str, variable: Variable, text: str) -> Any:
             with suppress(OSError):
                 directory.mkdir(parents=True, exist_ok=True)
             if not (directory.is_dir() and os.access(directory, os.W_OK | os.X_OK)):
-                raise refuse("a directory that this process may make or write to")
+                raise refuse("a directory that this process may create or write to")
             return text
         case "url":
             if text.partition("://")[0] not in URL_SCHEMES[name]:

@@ -65,6 +65,6 @@ def test_missing_programs_are_named_with_the_way_to_get_them(tmp_path):
     with pytest.raises(RunError) as refusal:
         find_postgres(tmp_path, [too_old])
     assert str(refusal.value) == (
-        "no PostgreSQL 15 or newer is on this machine (initdb and postgres); install "
+        "this machine has no PostgreSQL 15 or newer (initdb and postgres); install "
         "them, or run: .venv/bin/pip install -e '.[sandbox]'"
     )

@@ -38,7 +38,9 @@ def test_the_end_of_any_is_told(name: str, processes: Processes, tmp_path: Path)
         if each == name:
             victim = process
     os.kill(victim.popen.pid, signal.SIGKILL)
-    with pytest.raises(RunError, match=f"{name} ended with SIGKILL: it said nothing"):
+    with pytest.raises(
+        RunError, match=f"{name} ended with SIGKILL: it printed nothing"
+    ):
         processes.watch()
 
 

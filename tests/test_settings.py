@@ -167,12 +167,12 @@ def test_a_variable_of_an_earlier_release_is_told(tmp_path: Path):
     )
     assert said.returncode == 0
     assert [line for line in said.stderr.splitlines() if "W001" in line] == [
-        "?: (partnerapi.W001) PARTNER_API_MAX_DEPTH is set and no longer read: it is "
-        "12.",
-        "?: (partnerapi.W001) PARTNER_API_MAX_TOKENS is set and no longer read: it is "
-        "2,000.",
-        "?: (partnerapi.W001) PARTNER_API_POOLER is set and no longer read: "
-        "DATABASE_DIRECT_URL alone says that there is a pooler.",
+        "?: (partnerapi.W001) PARTNER_API_MAX_DEPTH is set but no longer used: it "
+        "is 12.",
+        "?: (partnerapi.W001) PARTNER_API_MAX_TOKENS is set but no longer used: it "
+        "is 2,000.",
+        "?: (partnerapi.W001) PARTNER_API_POOLER is set but no longer used: "
+        "DATABASE_DIRECT_URL alone shows that there is a pooler.",
     ]
     assert not settings.REMOVED.keys() & VARIABLES.keys()
 

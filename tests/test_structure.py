@@ -168,7 +168,7 @@ WRITERS = {
     },
     "marketdata.books.log": {"marketdata.trading.writing"},
 }
-"""Who may import what writes the register, cash and the books' logs as a whole."""
+"""Importers allowed for modules that write the register, cash and the books' logs."""
 
 
 def test_only_these_write():

@@ -21,7 +21,7 @@ def until(
 ) -> Found:
     """What `reached` returns, as soon as that is true; it is asked again and again.
 
-    `said` tells what was there instead when PATIENCE_SECONDS were not enough.
+    `said` shows what was there instead when PATIENCE_SECONDS were not enough.
     """
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not (found := reached()):

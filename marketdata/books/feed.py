@@ -162,8 +162,9 @@ class Feed:
                 self.described += 1
             if last_sequence < book.read or last_trade < book.last_trade:
                 self.broken[book] = BrokenLog(
-                    f"it ends at change {last_sequence} and trade {last_trade}, before "
-                    f"{book.read} and {book.last_trade}"
+                    f"it ends at change {last_sequence} and trade {last_trade}, "
+                    f"before change {book.read} and trade {book.last_trade}, which "
+                    "were read"
                 )
             elif (last_sequence, last_trade) != (book.read, book.last_trade):
                 behind[book] = last_sequence
@@ -176,7 +177,7 @@ class Feed:
         for book, last_sequence in behind.items():
             if book.read < last_sequence:
                 self.broken.setdefault(
-                    book, PrunedLog(f"change {book.read + 1} is gone")
+                    book, PrunedLog(f"change {book.read + 1} is missing")
                 )
         self.rebuild()
         self.open(new)
@@ -199,8 +200,8 @@ class Feed:
             was_pruned = isinstance(reason, PrunedLog)
             logger.log(
                 logging.WARNING if was_pruned else logging.ERROR,
-                "The log of %s does not lead on from change %d (%s): its book is made "
-                "anew from the newest snapshot",
+                "The log of %s does not continue from change %d (%s): its book is "
+                "rebuilt from the newest snapshot",
                 book.symbol, book.sequence, reason,
             )  # fmt: skip
             if was_pruned and book.token_id in made:
@@ -241,8 +242,8 @@ class Feed:
             if self.unsound.get(book.token_id) != str(reason):
                 self.unsound[book.token_id] = str(reason)
                 logger.error(
-                    "The order book of %s cannot be made from its newest snapshot and "
-                    "its log (%s): it is not served; see verify books",
+                    "The order book of %s cannot be built from its newest snapshot "
+                    "and its log (%s), and is not served; see verify books",
                     book.symbol, reason,
                 )  # fmt: skip
         for token_id in made:

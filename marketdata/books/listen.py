@@ -16,9 +16,9 @@ class GrowthListener(ChannelListener):
     def __init__(self, stopping: Event) -> None:
         outage = Outage(
             logging.getLogger(__name__),
-            away="Redis does not answer (%s): order books are looked at every second "
+            away="Redis does not answer (%s): order books are polled every second "
             "until it does",
-            back="Redis answers again: changes of order books are listened to",
+            back="Redis answers again: notifications of order books are received",
             retry_seconds=RETRY_SECONDS,
         )
         super().__init__(channel(), stopping, outage)

@@ -243,13 +243,17 @@ class LiveBook:
         """
         if rows[0][0] == self.read:
             if self.last_row not in (None, rows[0]):
-                raise BrokenLog(f"change {self.read} is another one than was read")
+                raise BrokenLog(
+                    f"change {self.read} differs from the one that was read"
+                )
             rows = rows[1:]
         before = self.sequence
         for row in rows:
             sequence, side, price, quantity, ends_message, at = row
             if sequence != self.read + 1:
-                raise PrunedLog(f"change {self.read + 1} is gone, {sequence} is there")
+                raise PrunedLog(
+                    f"change {self.read + 1} is missing; the next one is {sequence}"
+                )
             self.read = sequence
             self.last_row = row
             self.pending.append(Change(side, price, quantity))
@@ -276,7 +280,8 @@ class LiveBook:
         """
         if trades[0].number != self.last_trade + 1:
             raise PrunedLog(
-                f"trade {self.last_trade + 1} is gone, {trades[0].number} is there"
+                f"trade {self.last_trade + 1} is missing; the next one is "
+                f"{trades[0].number}"
             )
         with self.lock:
             self.trades.extend(trades)

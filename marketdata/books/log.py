@@ -158,7 +158,9 @@ class Rows:
         ):
             if numbers and not least <= min(numbers) <= max(numbers) <= MAX:
                 wrong = next(n for n in numbers if not least <= n <= MAX)
-                raise ImpossibleChange(f"A {name} is {wrong}; it is {least} to {MAX}.")
+                raise ImpossibleChange(
+                    f"A {name} is {wrong}; it must be {least} to {MAX}."
+                )
 
 
 def write(

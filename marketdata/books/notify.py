@@ -1,4 +1,4 @@
-"""Notifies feeds, by way of Redis, that a log of an order book has grown.
+"""Notifies feeds, through Redis, that a log of an order book has grown.
 
 A notification is only a hint. The tables are the truth, and feeds also read them
 without a notification. So a writer neither waits for Redis nor fails without it.
@@ -14,7 +14,7 @@ from partnerapi.core.redis import database, tell
 
 outage = Outage(
     logging.getLogger(__name__),
-    away="Redis does not answer (%s): followers of the order books look for changes "
+    away="Redis does not answer (%s): followers of the order books poll for changes "
     "every second until it does",
     back="Redis answers again: followers of the order books are notified",
 )

@@ -98,22 +98,22 @@ class OrderBook:
                     levels, prices = asks, ask_prices
                 else:
                     raise ImpossibleChange(
-                        f"{_shown(side, price, quantity)}: the side is {BID} (bid) or "
-                        f"{ASK} (ask)."
+                        f"{_shown(side, price, quantity)}: the side must be {BID} "
+                        f"(bid) or {ASK} (ask)."
                     )
                 resting = levels.get(price, 0)
                 before.append(resting)
                 if type(quantity) is not int or quantity < 0:
                     raise ImpossibleChange(
-                        f"{_shown(side, price, quantity)}: the quantity is an integer, "
-                        "0 or more."
+                        f"{_shown(side, price, quantity)}: the quantity must be an "
+                        "integer, 0 or more."
                     )
                 if quantity:
                     if not resting:
                         if type(price) is not int:
                             raise ImpossibleChange(
-                                f"{_shown(side, price, quantity)}: the price is an "
-                                "integer."
+                                f"{_shown(side, price, quantity)}: the price must be "
+                                "an integer."
                             )
                         insort(prices, price)
                     levels[price] = quantity

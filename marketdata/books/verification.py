@@ -47,17 +47,19 @@ class Rule:
 
 class Rules:
     def __init__(self) -> None:
-        self.logs = Rule("who is on the secondary market has a log, and no one else")
-        self.changes = Rule("changes are numbered without gaps, up to their head's")
-        self.trades = Rule("trades are numbered without gaps, up to their head's")
-        self.days = Rule("figures of trading days are those of their trades")
-        self.times = Rule("times never run backwards")
-        self.digests = Rule("changes and trades are those that were written")
-        self.messages = Rule("every message can be, and leaves a book that can be")
-        self.snapshots = Rule("snapshots are the books rebuilt from the log")
-        self.levels = Rule("levels are those of the books rebuilt from the log")
-        self.feed = Rule("the feed's books are the books rebuilt from the log")
-        self.guards = Rule("the guards are those of the migrations")
+        self.logs = Rule("tokens on the secondary market have a log, and no others do")
+        self.changes = Rule(
+            "changes are numbered without gaps, up to the head's number"
+        )
+        self.trades = Rule("trades are numbered without gaps, up to the head's number")
+        self.days = Rule("figures of trading days equal those of their trades")
+        self.times = Rule("times never decrease")
+        self.digests = Rule("changes and trades are as they were written")
+        self.messages = Rule("every message is valid, and leaves a valid book")
+        self.snapshots = Rule("snapshots equal the books rebuilt from the log")
+        self.levels = Rule("levels equal those of the books rebuilt from the log")
+        self.feed = Rule("the feed's books equal the books rebuilt from the log")
+        self.guards = Rule("the guards equal those of the migrations")
 
     def all(self) -> list[Rule]:
         return list(vars(self).values())
@@ -71,7 +73,7 @@ def verify(
     """Check the logs of these tokens, each at one instant.
 
     `feed` has a feed's books by token. None: the token had a log when the feed started,
-    but the feed has no book of it. `advance` receives the number of changes read.
+    but the feed has no book for it. `advance` receives the number of changes read.
     """
     rules = Rules()
     for token in tokens:
@@ -118,11 +120,11 @@ class Verification:
         if is_open != (head is not None):
             what = "no log" if is_open else "a log"
             market = "on the secondary market" if is_open else "on the primary market"
-            self.breach(self.rules.logs, f"it is {market} and has {what}")
+            self.breach(self.rules.logs, f"it is {market} but has {what}")
         if head is None:
             return
         if self.lacks_feed:
-            self.breach(self.rules.feed, "the feed has no book of it")
+            self.breach(self.rules.feed, "the feed has no book for it")
         covered = self.snapshot.sequence if self.snapshot else 0
         covered_trade = self.snapshot.trade_sequence if self.snapshot else 0
         first = self.read_changes(covered, advance)
@@ -162,7 +164,8 @@ class Verification:
                 self.book = None
             if self.at is not None and at < self.at:
                 self.breach(
-                    self.rules.times, f"change {sequence:,} is before the one ahead"
+                    self.rules.times,
+                    f"change {sequence:,} is earlier than the one before",
                 )
             self.sequence, self.at = sequence, at
             message.append((side, price, quantity))
@@ -200,7 +203,8 @@ class Verification:
         while self.snapshot and self.snapshot.sequence < self.sequence:
             self.breach(
                 self.rules.snapshots,
-                f"the one at change {self.snapshot.sequence:,} is within a message",
+                f"the snapshot at change {self.snapshot.sequence:,} is within a "
+                "message",
             )
             self.pass_snapshot()
         if self.snapshot and self.snapshot.sequence == self.sequence:
@@ -220,12 +224,12 @@ class Verification:
     def compare_snapshot(self, snapshot: BookSnapshot) -> None:
         self.rules.snapshots.figure += 1
         ladder = ladder_of(snapshot)
-        where = f"the one at change {snapshot.sequence:,}"
+        where = f"the snapshot at change {snapshot.sequence:,}"
         if self.at is not None and snapshot.at != self.at:
-            self.breach(self.rules.snapshots, f"{where} has another time")
+            self.breach(self.rules.snapshots, f"{where} has a different time")
         if self.book is not None:
             if self.book.ladder() != ladder:
-                self.breach(self.rules.snapshots, f"{where} is another book")
+                self.breach(self.rules.snapshots, f"{where} is a different book")
             return
         try:
             self.book = OrderBook(
@@ -240,26 +244,30 @@ class Verification:
         if self.sequence != head.last_sequence:
             self.breach(
                 self.rules.changes,
-                f"the last one is {self.sequence:,}, the head's {head.last_sequence:,}",
+                f"the last one is {self.sequence:,}, the head has "
+                f"{head.last_sequence:,}",
             )
         while self.snapshot:
             self.breach(
                 self.rules.snapshots,
-                f"the one at change {self.snapshot.sequence:,} is after the last",
+                f"the snapshot at change {self.snapshot.sequence:,} is after the "
+                "last change",
             )
             self.pass_snapshot()
         if self.newest_snapshot != head.last_snapshot:
             self.breach(
                 self.rules.snapshots,
-                f"the newest is at change {self.newest_snapshot:,}, the head's at "
-                f"{head.last_snapshot:,}",
+                f"the newest snapshot is at change {self.newest_snapshot:,}, the "
+                f"head has {head.last_snapshot:,}",
             )
         if self.at is not None and (head.last_at is None or head.last_at < self.at):
-            self.breach(self.rules.times, "the head's is before the last change's")
+            self.breach(
+                self.rules.times, "the head's time is earlier than the last change's"
+            )
         if self.feed_book and self.feed_book.sequence > self.sequence:
             self.breach(
                 self.rules.feed,
-                f"it stands at change {self.feed_book.sequence:,}, the log at "
+                f"it is at change {self.feed_book.sequence:,}, the log at "
                 f"{self.sequence:,}",
             )
 
@@ -270,27 +278,32 @@ class Verification:
         self.rules.times.figure += count
         if first is not None and first > covered + 1:
             self.breach(
-                self.rules.trades, f"the first is {first:,}, and not {covered + 1:,}"
+                self.rules.trades, f"the first is {first:,} instead of {covered + 1:,}"
             )
         if astray is not None:
-            self.breach(self.rules.trades, f"trade {astray:,} follows no other")
+            self.breach(
+                self.rules.trades, f"trade {astray:,} does not follow the one before"
+            )
         if (last or covered) != head.last_trade:
             self.breach(
                 self.rules.trades,
-                f"the last one is {last or covered:,}, the head's {head.last_trade:,}",
+                f"the last one is {last or covered:,}, the head has "
+                f"{head.last_trade:,}",
             )
         if backwards is not None:
             self.breach(
-                self.rules.times, f"trade {backwards:,} is before the one ahead"
+                self.rules.times, f"trade {backwards:,} is earlier than the one before"
             )
         if at is not None and (head.last_at is None or head.last_at < at):
-            self.breach(self.rules.times, "the head's is before the last trade's")
+            self.breach(
+                self.rules.times, "the head's time is earlier than the last trade's"
+            )
 
     def check_days(self) -> None:
         for day, is_right in compare_days(self.token.pk):
             self.rules.days.figure += 1
             if not is_right:
-                self.breach(self.rules.days, f"those of {day} are others")
+                self.breach(self.rules.days, f"those of {day} differ")
 
     def check_digests(self) -> None:
         with connection.cursor() as cursor:
@@ -300,8 +313,8 @@ class Verification:
                 if said != found:
                     self.breach(
                         self.rules.digests,
-                        f"not all of the changes {after + 1:,} to {last:,} and trades "
-                        f"{after_trade + 1:,} to {last_trade:,}",
+                        f"some of the changes {after + 1:,} to {last:,} or trades "
+                        f"{after_trade + 1:,} to {last_trade:,} differ",
                     )
 
     def check_levels(self) -> None:
@@ -327,8 +340,8 @@ class Verification:
                 self.breach(
                     self.rules.levels,
                     f"{Side(side).label.lower()} {price:,} has "
-                    f"{found.get(level, 0):,} units, by the log {right.get(level, 0):,}"
-                    f" at change {self.sequence:,}",
+                    f"{found.get(level, 0):,} units; the log has "
+                    f"{right.get(level, 0):,} at change {self.sequence:,}",
                 )
 
 

@@ -36,15 +36,16 @@ CONFORMANCE: Parts = (
 CLIENT_HEAD = '''"""A FIX 4.4 client of the Partner API's order books.
 
 For Python 3.11 or newer, without further packages.
-It lists instruments, rebuilds books, and goes on to the other address when a session
-ends. Start it with --help. Made from the client that tries every release.
+It lists instruments, rebuilds books, and switches to the other address when a session
+ends. Start it with --help. The same client tests every release.
 """
 '''
 CONFORMANCE_HEAD = '''"""Judges a FIX program by the Partner API's rules.
 
 For Python 3.11 or newer, without further packages.
-It stands between your program and the sandbox's acceptor: your program logs on to it
-with its own CompID and key, and meets what it may meet some day. Start it with --help.
+It runs between your program and the sandbox's acceptor. Your program logs on to it
+with its own CompID and key, and receives what production may send one day. Start it
+with --help.
 """
 '''
 START = """

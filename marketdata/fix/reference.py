@@ -84,48 +84,52 @@ def limits() -> list[Limit]:
         ("Shortest HeartBtInt(108)", f"{settings.FIX_MIN_HEARTBEAT} s"),
         ("Longest HeartBtInt(108)", f"{logon.LONGEST_HEARTBEAT} s"),
         (
-            "SendingTime(52) of a Logon and our clock, at most apart",
+            "Largest difference between SendingTime(52) of a Logon and our clock",
             f"{logon.CLOCK_SECONDS} s",
         ),
         (
-            "SendingTime(52) of a later message and our clock",
+            "Largest difference between Largest difference between SendingTime(52) "
+            "of a later message and our clock",
             f"{rules.CLOCK_SECONDS} s",
         ),
-        ("From the connection to a whole Logon", f"{listener.LOGON_SECONDS:.0f} s"),
         (
-            "Failed Logons a minute, of a login at an address",
+            "Time from the connection to a complete Logon",
+            f"{listener.LOGON_SECONDS:.0f} s",
+        ),
+        (
+            "Failed Logons per minute, of a login at an address",
             f"{settings.FIX_FAILED_LOGONS_PER_MINUTE:,}",
         ),
-        ("Connections of an address", f"{settings.FIX_CONNECTIONS_PER_ADDRESS:,}"),
-        ("Messages you may send a second", f"{settings.FIX_MESSAGES_PER_SECOND:,}"),
+        ("Connections from an address", f"{settings.FIX_CONNECTIONS_PER_ADDRESS:,}"),
+        ("Messages you may send per second", f"{settings.FIX_MESSAGES_PER_SECOND:,}"),
         ("Messages you may send at once", f"{rules.MESSAGES_BURST:,}"),
-        ("Bytes of a message that you send", f"{rules.LONGEST_MESSAGE:,}"),
-        ("Bytes of a Logon", f"{first_message.LOGON_BYTES:,}"),
-        ("Subscribed instruments of a session", f"{rules.MOST_SUBSCRIPTIONS:,}"),
-        ("Other requests with 263=1 of a session", f"{watches.MOST_WATCHES:,}"),
+        ("Bytes in a message that you send", f"{rules.LONGEST_MESSAGE:,}"),
+        ("Bytes in a Logon", f"{first_message.LOGON_BYTES:,}"),
+        ("Subscribed instruments in a session", f"{rules.MOST_SUBSCRIPTIONS:,}"),
+        ("Other requests with 263=1 in a session", f"{watches.MOST_WATCHES:,}"),
         ("Instruments in one MarketDataRequest", f"{rules.MOST_INSTRUMENTS:,}"),
-        ("Levels of a side", f"{rules.DEEPEST:,}"),
+        ("Levels per side", f"{rules.DEEPEST:,}"),
         (
-            "Characters of MDReqID(262), SecurityReqID(320), SecurityStatusReqID(324) "
-            "and TradSesReqID(335)",
+            "Characters in MDReqID(262), SecurityReqID(320), "
+            "SecurityStatusReqID(324) and TradSesReqID(335)",
             f"{rules.LONGEST_REQUEST_ID:,}",
         ),
         (
-            "Between two updates of a book, at least",
+            "Shortest time between two updates of a book",
             f"{settings.FIX_CONFLATION_MS:,} ms",
         ),
         (
-            "Trades that wait for you, before the session ends",
+            "Unread trades before the session ends",
             f"{rules.MOST_UNSENT_TRADES:,}",
         ),
         (
-            "Bytes of answers that wait for you, when you ask for more",
+            "Bytes of unread answers before a request ends the session",
             f"{rules.MOST_UNSENT_BYTES:,}",
         ),
-        ("Bytes we send before a TestRequest", f"{rules.PROBE_BYTES:,}"),
-        ("Bytes we send unanswered, before we pause", f"{rules.WINDOW_BYTES:,}"),
+        ("Bytes sent before a TestRequest", f"{rules.PROBE_BYTES:,}"),
+        ("Unanswered bytes sent before we pause", f"{rules.WINDOW_BYTES:,}"),
         (
-            "A TestRequest unanswered, before the session ends",
+            "Time for the answer to a TestRequest before the session ends",
             f"{rules.CREDIT_SECONDS:.0f} s",
         ),
     ]
@@ -177,20 +181,20 @@ def conversation() -> list[Step]:
     """A session from Logon to Logout, with what it is for and what it is not for."""
     said = Conversation()
     said.ask("Log on with your key.", "A", f"98=0|108=30|141=Y|554={KEY}")
-    said.answer("The session stands.", "A", "98=0\x01108=30\x01141=Y\x01")
-    said.ask("Which instruments are there?", "x", "320=list-1|559=4")
+    said.answer("The session is open.", "A", "98=0\x01108=30\x01141=Y\x01")
+    said.ask("List the instruments.", "x", "320=list-1|559=4")
     [listed] = instruments.security_list(
         "list-1", "1", instruments.FOUND, [LUM, ORB], settings.FIX_MIC
     )
     said.answer("Two; the second has no ISIN.", "y", listed)
     said.ask(
-        "Subscribe one: two levels of each side, what changes, and trades.",
+        "Subscribe to one: two levels per side, incremental updates, and trades.",
         "V",
         "262=lum-1|263=1|264=2|265=1|267=3|269=0|269=1|269=2|146=1|55=LUM",
     )
     sides = (messages.BIDS, messages.ASKS)
     snapshot = messages.snapshot(instruments.identity(LUM), BEFORE, OPENING, sides)
-    said.answer("The book as it stands.", "W", messages.market_data("lum-1", snapshot))
+    said.answer("The current book.", "W", messages.market_data("lum-1", snapshot))
     ready = statuses.TradingStatus(statuses.READY)
     status = statuses.security_status(instruments.identity(LUM), ready, OPENING)
     said.answer("It is ready to trade: its feed is fresh.", "f", status)
@@ -199,27 +203,27 @@ def conversation() -> list[Step]:
     trades = messages.trade_entries(LUM.symbol, [trade])
     increment = messages.increment([*levels, *trades])
     said.answer(
-        "One bid is gone, one is new, one is smaller: 40 units were sold.",
+        "One bid was deleted, one is new, one is smaller: 40 units were sold.",
         "X",
         messages.market_data("lum-1", increment),
     )
     said.ask(
-        "An instrument that is not to be had.",
+        "Request an unknown instrument.",
         "V",
         "262=nope-1|263=0|264=0|267=1|269=0|146=1|55=NOPE",
     )
     reason = f"{rules.MD_REJECT_REASONS['0']}: NOPE"
     reject = messages.request_reject("nope-1", "0", reason)
-    said.answer("All of a request is refused.", "Y", reject)
+    said.answer("The whole request is refused.", "Y", reject)
     said.ask(
-        "An order, which this session is not for.",
+        "Send an order, which this session does not support.",
         "D",
         "11=order-1|55=LUM|54=1|60=20260302-09:00:01.233|38=10|40=2|44=9.95",
     )
     number = str(said.numbers[False])
     refused = messages.business_reject(number, "D", "order-1")
     said.answer("It is refused.", "j", refused)
-    said.answer("Do you keep up?", "1", "112=P1")
+    said.answer("A TestRequest: the acceptor checks that you keep up.", "1", "112=P1")
     said.ask("Yes.", "0", "112=P1")
     said.ask(
         "End the subscription.",
@@ -227,14 +231,14 @@ def conversation() -> list[Step]:
         "262=lum-1|263=2|264=2|267=1|269=0|146=1|55=LUM",
     )
     said.ask("Log out.", "5", "")
-    said.answer("So do we; then the connection ends.", "5", "")
+    said.answer("The acceptor does the same, and the connection ends.", "5", "")
     return said.steps
 
 
 def engine_settings() -> str:
     """The settings of a QuickFIX initiator; other engines have the same."""
-    return f"""# Yours are SenderCompID, the hosts and the ports.
-# The key is Password(554), which your code sets in toAdmin.
+    return f"""# Replace SenderCompID, the hosts and the ports.
+# Your code sets the key, Password(554), in toAdmin.
 # With TLS: SocketUseSSL=Y (QuickFIX/J), SSLEnable=Y (QuickFIX/n), else stunnel.
 [DEFAULT]
 ConnectionType=initiator
@@ -253,7 +257,7 @@ SenderCompID={COMP_ID}
 TargetCompID={settings.FIX_COMP_ID}
 SocketConnectHost=127.0.0.1
 SocketConnectPort={settings.FIX_PORT}
-# The other acceptor's, tried when this one does not answer.
+# The other acceptor, tried when this one does not answer.
 SocketConnectHost1=127.0.0.1
 SocketConnectPort1={settings.FIX_PORT}
 """

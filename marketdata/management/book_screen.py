@@ -15,7 +15,8 @@ TRADES_WIDTH = 34
 MOST_LEVELS_WIDTH = 66
 LEAST_BAR, MOST_BAR = 4, 40
 FRAME_LINES = 5
-"""Lines besides the levels: what book it is, an empty one, heads of columns, middle."""
+"""Lines in addition to the levels: what book it is, an empty one, heads of columns,
+middle."""
 
 
 @dataclass(frozen=True)

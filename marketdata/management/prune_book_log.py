@@ -21,13 +21,12 @@ def hours(text: str) -> float:
 
 
 class Command(DryRunCommand):
-    help = f"""Delete what the snapshots of order books stand for.
-
-Changes and snapshots go that are older than the time to keep, as far as a snapshot
-covers them; of each book the newest two snapshots stay, whatever their age. Trades stay
-forever. Nothing that the feed or a restart needs is deleted. Celery's beat has this
-done every hour, keeping {KEEP_HOURS} hours; by hand it may run at any time, beside
-writers and beside itself. What it has deleted stays deleted when it is ended early.
+    help = f"""Delete changes of order books that a later snapshot covers. Changes and
+    snapshots older than the retention time are deleted; the newest two snapshots of
+    each book stay, whatever their age. Trades are kept permanently. Nothing that the
+    feed or a restart needs is deleted. Celery's beat runs this every hour, keeping
+    {KEEP_HOURS} hours; it may be run by hand at any time, beside writers and beside
+    itself. If it is stopped early, its deletions so far stand.
 
 examples:
   manage.py prune book-log --dry-run
@@ -40,7 +39,7 @@ examples:
             metavar="HOURS",
             type=hours,
             default=KEEP_HOURS,
-            help=f"keep what is younger ({KEEP_HOURS})",
+            help=f"retention time in hours ({KEEP_HOURS})",
         )
 
     def handle(self, *, keep_hours, dry_run, **options):

@@ -12,13 +12,12 @@ SHOWN = 5
 
 
 class Command(CommandWithExamples):
-    help = """Rebuild order books from their logs, and compare; a line for each rule.
-
-Reads the whole log of each token that is named, or of all of them, from its beginning
-or from its oldest snapshot, and compares what comes of it with every later snapshot,
-with the stored levels, and with the book of a feed that is started for it. Changes
-nothing, and may run beside writers. Exit code 1 where a rule is broken: then someone
-got past the database's guards.
+    help = """Rebuild order books from their logs and compare them; prints a line per
+    rule. For each given token, or for all, it reads the whole log from its beginning or
+    its oldest snapshot. It compares the result with every later snapshot, with the
+    stored levels, and with the book of a feed started for this purpose. It changes
+    nothing and may run beside writers. Exit code 1 means that a rule is broken: someone
+    bypassed the database's guards.
 
 examples:
   manage.py verify books
@@ -60,7 +59,7 @@ examples:
         )
         if closed:
             raise CommandError(
-                f"{', '.join(closed)}: not on the secondary market, and so without a "
+                f"{', '.join(closed)}: not on the secondary market, so there is no "
                 "book; market open-secondary opens one."
             )
         return found

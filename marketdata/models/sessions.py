@@ -42,7 +42,7 @@ class FixSessionQuerySet(models.QuerySet["FixSession"]):
             if has + count > MOST_SESSIONS:
                 raise NotBound(
                     f"{partner.login} has {has} CompIDs and may have "
-                    f"{MOST_SESSIONS}; ask for {MOST_SESSIONS - has} or fewer."
+                    f"{MOST_SESSIONS}; request {MOST_SESSIONS - has} or fewer."
                 )
             taken = set(self.values_list("comp_id", flat=True))
             bound: list[FixSession] = []

@@ -101,7 +101,7 @@ def events(file: BinaryIO, book: OrderBook) -> Iterator[Event]:
         try:
             book.apply(event.changes)
         except (ImpossibleChange, CrossedBook) as error:
-            rule = f"message {number} cannot happen to the book before it. {error}"
+            rule = f"message {number} does not fit the book before it. {error}"
             problems.append(Problem(together[0].line, "message", rule))
         else:
             yield event
@@ -193,20 +193,20 @@ class RowReader:
         if row.message < last.message:
             self.wrong(
                 "message",
-                f"{row.message} stands after {last.message}; number messages upwards "
-                "and keep the rows of each together",
+                f"{row.message} comes after {last.message}; number messages in "
+                "ascending order and keep the rows of each together",
             )
         if row.at < last.at:
             self.wrong(
                 "time",
-                f"{row.at.isoformat()} is before the row above, "
+                f"{row.at.isoformat()} is earlier than the row above, "
                 f"{last.at.isoformat()}; sort the rows by time",
             )
         if row.kind == RESET and row.message == last.message:
             self.wrong(
                 "kind",
-                f"a reset stands within message {row.message}; make it that "
-                "message's first row",
+                f"a reset is not the first row of message {row.message}; make it the "
+                "first",
             )
         return len(self.problems) == before
 
@@ -229,14 +229,15 @@ class RowReader:
         text = self.values[field]
         if WHOLE.fullmatch(text) and least <= int(text) <= MAX:
             return int(text)
-        hint = "; 12.50 euros are 1250" if field == "price_cents" else ""
+        hint = "; write 12.50 euros as 1250" if field == "price_cents" else ""
         self.wrong(field, f"{text!r} is not a whole number from {least} to {MAX}{hint}")
         return least
 
     def empty(self, field: str, kind: str) -> None:
         if self.values[field]:
             self.wrong(
-                field, f"{self.values[field]!r}: a {kind} has none; leave it empty"
+                field,
+                f"{self.values[field]!r}: a {kind} has no such value; leave it empty",
             )
 
 
@@ -260,7 +261,7 @@ def counted(file: BinaryIO, problems: Problems) -> Iterator[tuple[int, str]]:
             if text.strip():
                 yield number, text
     except BrokenFile as error:
-        problems.append(Problem(number + 1, "", f"{error}; make the file anew"))
+        problems.append(Problem(number + 1, "", f"{error}; create the file again"))
 
 
 def json_records(
@@ -272,11 +273,13 @@ def json_records(
             found = json.loads(text, parse_int=str)
         except (json.JSONDecodeError, RecursionError) as error:
             problems.append(
-                Problem(line, "", f"not JSON, {error}; write one object a line")
+                Problem(line, "", f"not JSON, {error}; write one object per line")
             )
             continue
         if not isinstance(found, dict):
-            problems.append(Problem(line, "", "not an object; write one object a line"))
+            problems.append(
+                Problem(line, "", "not an object; write one object per line")
+            )
             continue
         yield line, {name: as_text(found.get(name)) for name in COLUMNS}
 
@@ -302,7 +305,7 @@ def csv_records(
             header = [field.lower() for field in fields]
             missing = [name for name in COLUMNS if header.count(name) != 1]
             if missing:
-                rule = f"the header needs each of {','.join(COLUMNS)} once"
+                rule = f"the header must have each of {','.join(COLUMNS)} once"
                 problems.append(Problem(line, ", ".join(missing), rule))
                 return
         elif len(fields) != len(header):

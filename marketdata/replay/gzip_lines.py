@@ -30,4 +30,6 @@ def lines(file: BinaryIO) -> Iterator[str]:
             yield line.decode("utf-8-sig" if first else "utf-8", "replace")
             first = False
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise BrokenFile(f"the compressed data cannot be read on: {error}") from None
+        raise BrokenFile(
+            f"the compressed data cannot be read further: {error}"
+        ) from None

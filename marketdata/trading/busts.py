@@ -77,7 +77,7 @@ def undo(
     if execution is None:
         raise NotBusted(f"There is no trade {trade}.")
     if Bust.objects.filter(token=token_id, sequence=trade).exists():
-        raise NotBusted(f"Trade {trade} was busted before.")
+        raise NotBusted(f"Trade {trade} has already been busted.")
     entered = LedgerTransaction.objects.get(token=token_id, seq=execution.ledger_seq)
     moved = writer.ledgers[token_id].now
     entry = ledger.reversal_of(entered, reason)
@@ -119,7 +119,7 @@ def paid_back(execution: Execution, actor: str, reason: str) -> Payment:
     if available < value:
         raise NotBusted(
             f"The seller has {euros(available)} available, but received "
-            f"{euros(value)}. Cancel its orders, or ask it to deposit cash."
+            f"{euros(value)}. Cancel the seller's orders, or have cash deposited."
         )
     return Payment(
         "REVERSAL", seller, buyer, value, actor, reason,
@@ -171,7 +171,7 @@ class BustTrade:
         rows = [
             *token_facts(token),
             ("Trade", "", f"{execution.sequence}, {at}"),
-            ("Units", "", f"{units:,} at {price} a unit, {euros(value)} in all"),
+            ("Units", "", f"{units:,} at {price} per unit, {euros(value)} in total"),
             ("Reason on the tape", "", request.content["reason"]),
             ("Trade stands", "yes", "no, busted"),
         ]

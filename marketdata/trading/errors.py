@@ -24,7 +24,10 @@ class MarketClosed(PartnerAPIError):
 
     code = "MARKET_CLOSED"
     example = "an order after the end of the session"
-    remedy = "Wait until `Token.market.phase` is CONTINUOUS; orders can be cancelled."
+    remedy = (
+        "Wait until `Token.market.phase` is CONTINUOUS; until then orders can only "
+        "be cancelled."
+    )
 
     @classmethod
     def of(cls, phase: str, next_phase_at: datetime | None) -> "MarketClosed":
@@ -97,7 +100,7 @@ class TransferRefused(PartnerAPIError):
 
     code = "TRANSFER_REFUSED"
     example = "a buy order of an unverified user for a token that requires verification"
-    remedy = "See `checkTransfer` and `Token.transferRules` for who may hold the token."
+    remedy = "`checkTransfer` and `Token.transferRules` show who may hold the token."
 
 
 class DuplicateClientOrderID(PartnerAPIError):

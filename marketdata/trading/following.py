@@ -12,7 +12,7 @@ from marketdata.trading.models import Order, OrderStatus
 from marketdata.trading.refusing import end_refused
 
 STAFF = "staff"
-"""Who ended such orders, in the market's log."""
+"""The actor of these cancellations in the market's log."""
 
 
 def open_orders(users: Ids, tokens: Ids) -> QuerySet[Order]:

@@ -29,7 +29,7 @@ from marketdata.trading.round import Request, Round
 from partnerapi.core.errors import BadUserInput
 
 LONGEST = timedelta(days=90)
-"""After so long an order that rests expires."""
+"""After so long a resting order expires."""
 MOST_OPEN = 1_000
 """Open orders of an account and a token."""
 RESERVED = "UNITS_RESERVED"
@@ -42,15 +42,17 @@ def check_active(client: Client) -> None:
 
 def check_shape(of: Round, request: Request) -> None:
     if not request.quantity >= 1 or not request.limit_price >= 1:
-        raise BadUserInput("A quantity and a limit are 1 or more.")
+        raise BadUserInput("The quantity and the limit must be 1 or more.")
     check_limit(of, request.quantity, request.limit_price)
     in_force = TimeInForce(request.time_in_force)
     if (in_force.ending is Ending.CHOSEN) != (request.expires_at is not None):
-        raise BadUserInput("expiresAt belongs to GTD, and GTD has one.")
+        raise BadUserInput("GTD requires expiresAt; other orders must not have it.")
     if request.expires_at is not None and not (
         of.at < request.expires_at <= of.at + LONGEST
     ):
-        raise BadUserInput(f"expiresAt is after now and within {LONGEST.days} days.")
+        raise BadUserInput(
+            f"expiresAt must be in the future and within {LONGEST.days} days."
+        )
     if in_force.rests:
         check_level(of, request.side, request.limit_price, request.quantity)
         if of.open_counts[request.account_id] >= MOST_OPEN:
@@ -66,12 +68,12 @@ def check_limit(of: Round, quantity: int, limit_price: int) -> None:
         raise too_large()
     if limit_price % book.tick:
         raise TickSize(
-            f"The limit {limit_price} is no multiple of {book.tick} cents.",
+            f"The limit {limit_price} is not a multiple of {book.tick} cents.",
             tickSize=book.tick,
         )
     if quantity % book.lot:
         raise LotSize(
-            f"The quantity {quantity} is no multiple of {book.lot} units.",
+            f"The quantity {quantity} is not a multiple of {book.lot} units.",
             lotSize=book.lot,
         )
     floor, cap = collar(book.reference or 0, book.collar_bps)
@@ -94,7 +96,7 @@ def check_once(of: Round, request: Request) -> None:
     used = of.used_ids.get((request.account_id, request.client_order_id))
     if used is not None:
         raise DuplicateClientOrderID(
-            f"The account has an order {request.client_order_id} already.",
+            f"The account already has an order {request.client_order_id}.",
             orderID=used,
         )
 
@@ -177,5 +179,6 @@ class Eligible:
 
 def too_large() -> OrderValueTooLarge:
     return OrderValueTooLarge(
-        f"An order's value, and the units at a limit, are {MAX} at most.", maximum=MAX
+        f"An order's value, and the units at one limit, must be at most {MAX}.",
+        maximum=MAX,
     )

@@ -83,7 +83,7 @@ def books(token_ids: Collection[UUID], holds: bool = True) -> dict[UUID, Book]:
     found = {row[0]: Book(*row) for row in rows}
     for token_id in token_ids:
         if token_id not in found or found[token_id].source != "OWN":
-            raise NotTradable("This token has no market that takes orders.")
+            raise NotTradable("This token has no internal market.")
     return found
 
 

@@ -143,7 +143,7 @@ def amend(
         limit = order.limit_price if limit_price is None else limit_price
         if wanted <= order.filled:
             raise BadUserInput(
-                f"{order.filled} units are filled; a quantity is more than that.",
+                f"{order.filled} units are filled; the quantity must be greater.",
                 minimum=order.filled + 1,
             )
         request = Request(order.account_id, order.side, wanted, limit)
@@ -201,7 +201,7 @@ def expire_due(at: datetime) -> int:
             with named():
                 ended += expire(token_id)
         except LockTimeout as error:
-            logger.warning("Orders are ended a little later: %s", error)
+            logger.warning("Orders will be cancelled a little later: %s", error)
     return ended
 
 

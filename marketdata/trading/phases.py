@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 TICK_CENTS, LOT_UNITS, COLLAR_BPS = 1, 1, 2_000
 CLOCK = "market"
-"""Who moves a market when a session opens or closes."""
+"""The actor of phase changes by the clock."""
 
 
 class PhaseRefused(Exception):
@@ -59,12 +59,12 @@ def open_market(
         head = OrderBookHead.objects.filter(token=token_id).first()
         if head is None or head.source == OrderBookHead.Source.OWN:
             raise PhaseRefused(
-                "Only a token on the secondary market whose book is fed from outside "
-                "can open a market."
+                "Only a token on the secondary market with a book fed from outside "
+                "can get an internal market."
             )
         if reference_price is None and reference(token_id) is None:
             raise PhaseRefused(
-                "The token has no price yet: name a reference price in cents."
+                "The token has no price yet: give a reference price in cents."
             )
         cursor.execute("SELECT clock_timestamp()")
         [(at,)] = cursor.fetchall()
@@ -93,19 +93,20 @@ def change_phase(token_id: UUID, phase: str, actor: str, reason: str = "") -> No
         if phase not in MOVES[Phase(book.phase)]:
             raise PhaseRefused(f"A market that is {book.phase} cannot become {phase}.")
         if phase == Phase.HALTED and not reason:
-            raise PhaseRefused("Say why the market is halted.")
+            raise PhaseRefused("Give the reason for the halt.")
         at = value_of("SELECT clock_timestamp()")
         follows, follows_at = None, None
         if phase == Phase.CONTINUOUS:
             if not book.session.is_open(at):
                 raise PhaseRefused(
-                    "The market takes orders in its session only, which begins at "
+                    "The market accepts orders only in its session, which begins at "
                     f"{book.session.next_open(at):%Y-%m-%d %H:%M} "
-                    f"({settings.MARKET_TIME_ZONE}). Until then it can be CLOSED."
+                    f"({settings.MARKET_TIME_ZONE}). Until then it can only be "
+                    "CLOSED."
                 )
             follows, follows_at = Phase.CLOSED, book.session.next_close(at)
             if not (reference(token_id) or book.reference):
-                raise PhaseRefused("There is no price that limits could refer to.")
+                raise PhaseRefused("There is no reference price for limits.")
         elif phase == Phase.CLOSED:
             follows, follows_at = Phase.CONTINUOUS, book.session.begins(at)
         execute(CHANGE, [token_id, phase, follows, follows_at, reason, actor])
@@ -130,7 +131,9 @@ def move_due(at: datetime) -> int:
             with named():
                 change_phase(market.token_id, market.next_phase or "", CLOCK)
         except (PhaseRefused, LockTimeout) as refusal:
-            logger.error("The market of %s was not moved: %s", market.token, refusal)
+            logger.error(
+                "The market of %s did not change phase: %s", market.token, refusal
+            )
         else:
             moved += 1
     return moved
@@ -182,7 +185,7 @@ class ReopenMarket:
         rows = [
             *token_facts(market.token),
             ("Market", "", str(market)),
-            ("Why it was halted", "", market.halt_reason),
+            ("Reason of the halt", "", market.halt_reason),
             ("Halted since", "", f"{market.phase_since:%Y-%m-%d %H:%M} UTC"),
             ("Reference price", "", euros(reference) if reference else "none"),
             ("Phase", market.get_phase_display(), Phase(phase).label),
@@ -207,5 +210,5 @@ class ReopenMarket:
             token=content["token"]
         )
         if (market.phase, market.last_phase_event) != ("HALTED", content["halted"]):
-            raise Superseded("The market is not halted any more, or was halted again.")
+            raise Superseded("The market is no longer halted, or was halted again.")
         return market

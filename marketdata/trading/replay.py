@@ -101,7 +101,7 @@ class Replay:
                 return "the order is not open"
             keeps = self.queues.keeps_place(order, said.price, said.remaining)
             if keeps != (said.priority != said.number):
-                return "it has another place than it should"
+                return "its place in the queue is wrong"
             if keeps:
                 self.queues.orders[order].quantity = said.remaining
                 return None
@@ -130,7 +130,7 @@ class Replay:
         if self.phase != Phase.CONTINUOUS:
             return f"the market is {self.phase}"
         if said.expires_at is not None and said.expires_at <= said.at:
-            return "the order's time was over"
+            return "the order had expired"
         if not self.due:
             return "no trade was due"
         due = self.due.popleft()
@@ -141,10 +141,10 @@ class Replay:
         if said.order not in self.queues.orders:
             return "the order is not open"
         if said.reason in list(Stop):
-            return f"{said.reason} of an order that rests"
+            return f"{said.reason} of a resting order"
         resting = self.queues.remove(said.order)
         if resting.quantity != said.remaining:
-            return f"{resting.quantity} units were left, not {said.remaining}"
+            return f"{resting.quantity} units remained, not {said.remaining}"
         return None
 
 

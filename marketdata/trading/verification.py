@@ -19,7 +19,7 @@ def verify(advance: Callable[[int], object] = lambda done: None) -> Iterator[Fin
         for market in markets
         for sentence in replay(market.token_id, advance)
     ]
-    rule = "the log, through the matcher, leads to the very same trades"
+    rule = "replaying the log through the matcher gives the same trades"
     yield Finding(rule, len(markets), len(wrong), wrong[:TOLD])
 
 
@@ -29,7 +29,7 @@ INVARIANTS = (
     total_is_kept(Listed.ORDERS, "trading_order", "partner_id"),
     total_is_kept(Listed.ACCOUNT_ORDERS, "trading_order", "account_id"),
     Invariant(
-        "reserved units are Σ open sell orders, and no more than there are",
+        "reserved units equal Σ open sell orders, and do not exceed the balance",
         f"""
         SELECT count(*), count(*) FILTER (WHERE coalesce(b.reserved, 0)
             <> coalesce(o.units, 0) OR b.reserved > b.balance)
@@ -42,7 +42,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "reserved cash is Σ open buy orders × limit and Σ open withdrawals",
+        "reserved cash equals Σ open buy orders × limit plus Σ open withdrawals",
         f"""
         SELECT count(*), count(*) FILTER (WHERE h.reserved
             <> coalesce(o.cents, 0) + coalesce(w.cents, 0) OR h.reserved > h.balance)
@@ -58,7 +58,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "each level of the book is Σ open orders there",
+        "each level of the book equals Σ open orders at its price",
         f"""
         SELECT count(*), count(*) FILTER (WHERE l.quantity IS DISTINCT FROM o.units)
         FROM (
@@ -75,7 +75,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "trades of the tape, executions, entries and payments are one to one",
+        "trades of the tape, executions, entries and payments match one to one",
         """
         SELECT count(*), count(*) FILTER (WHERE x.sequence IS NULL
             OR l.seq IS NULL OR c.id IS NULL OR NOT is_tape
@@ -97,7 +97,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "the tape of a market of ours has nothing else since it opened",
+        "the tape of an internal market has nothing else since it opened",
         """
         SELECT count(*), count(*) FILTER (WHERE x.sequence IS NULL)
         FROM trading_market m
@@ -111,7 +111,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "reversals of trades are busts, of units and of cash, one to one",
+        "reversals of trades match busts, in units and in cash, one to one",
         """
         SELECT count(*), count(*) FILTER (WHERE b.sequence IS NULL OR l.seq IS NULL
             OR c.id IS NULL)
@@ -143,7 +143,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "what is filled of an order is Σ its executions, within its limit",
+        "an order's filled units equal Σ its executions, within its limit",
         """
         SELECT count(*), count(*) FILTER (WHERE (o.filled, o.filled_value)
                 <> (coalesce(x.units, 0), coalesce(x.cents, 0))
@@ -169,7 +169,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "nobody trades with themselves, and a trade names its orders' accounts",
+        "no user trades with itself, and a trade names its orders' accounts",
         """
         SELECT count(*), count(*) FILTER (WHERE b.user_id = s.user_id
             OR (b.account_id, s.account_id) <> (x.buyer_account_id, x.seller_account_id)
@@ -181,7 +181,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "an order's user, partner and accounts are those of its account",
+        "an order's user, partner and accounts equal those of its account",
         """
         SELECT count(*), count(*) FILTER (WHERE (a.user_id = o.user_id
             AND a.partner_id = o.partner_id AND l.user_id = o.user_id
@@ -193,7 +193,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "an order is what its last event says",
+        "an order's state equals its last event",
         """
         SELECT count(*), count(*) FILTER (WHERE (e.filled = o.filled
             AND e.value = o.filled_value AND e.remaining = o.quantity - o.filled
@@ -212,7 +212,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "open orders of an account that is not ACTIVE there are none",
+        "only ACTIVE accounts have open orders",
         f"""
         SELECT count(*), count(*) FILTER (WHERE a.status <> 'ACTIVE')
         FROM trading_order o JOIN accounts_account a ON a.id = o.account_id
@@ -220,7 +220,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "events are numbered from 1 without gaps, in the order of their times",
+        "events are numbered from 1 without gaps, in order of time",
         """
         SELECT sum(m.last_event), count(*) FILTER (WHERE m.last_event <> e.many
             OR m.last_event <> e.last OR m.last_at <> e.at OR e.is_wrong)
@@ -237,7 +237,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "a market's phase is that of its last event of a phase",
+        "a market's phase equals that of its last phase event",
         """
         SELECT count(*), count(*) FILTER (WHERE (e.phase = m.phase
             AND e.number = m.last_phase_event) IS NOT TRUE)

@@ -128,7 +128,8 @@ class ProtectedAdmin(KnownLater):
     """
 
     also_protected_by: tuple[str, ...] = ()
-    """Relations whose rows would be deleted with the row, and no one would be told."""
+    """Relations whose rows would be deleted with the row, and no one would be notified.
+    """
     protection: str
     """What the row's page says of it."""
 

@@ -56,19 +56,20 @@ class CommandWithExamples(BaseCommand):
                 return super().execute(*args, **options)
         except OutcomeUnknown as error:
             raise CommandError(
-                f"The outcome is unknown. {error} What came before is kept. Look "
-                "what is there, or run this again, once a standby follows."
+                f"The outcome is unknown. {error} Earlier changes are kept. Check "
+                "the data, or run this again once a standby follows."
             ) from error
         except (OperationalError, InterfaceError) as error:
             raise CommandError(
-                f"The database does not answer: {str(error).strip().splitlines()[0]}. "
-                "What was not finished is undone; run this again when it is back."
+                "The database does not answer: "
+                f"{str(error).strip().splitlines()[0]}. Unfinished work was rolled "
+                "back; run this again when it answers."
             ) from error
         except (InternalError, ProgrammingError) as error:
             if (fault := fault_of(error)) not in (Fault.READ_ONLY, Fault.UNGRANTED):
                 raise
             raise CommandError(
-                f"{fault}. What was not finished is undone: this command writes, an "
+                f"{fault}. Unfinished work was rolled back: this command writes, an "
                 "export its line of the log."
             ) from error
 
@@ -81,7 +82,7 @@ class DryRunCommand(CommandWithExamples):
         parser.add_argument(
             "--dry-run",
             action="store_true",
-            help="check everything and say what would change, write nothing",
+            help="check everything and print what would change, without writing",
         )
         return parser
 
@@ -111,7 +112,7 @@ class CommandGroup(CommandWithExamples):
             own = command.create_parser(prog_name, command.name, add_help=False)
             for action in own._actions:
                 if action.dest in shared:
-                    # Not said behind the verb, it stays as it was said before it.
+                    # Without it behind the verb, the value before the verb stays.
                     action.default = SUPPRESS
             verbs.add_parser(
                 verb,
@@ -213,12 +214,12 @@ def importing(file: Path, stderr: OutputWrapper) -> Iterator[None]:
         ) from None
     except DataError as error:
         raise CommandError(
-            f"{file.name} holds what the database cannot keep: "
+            f"{file.name} contains data that the database cannot store: "
             f"{str(error).splitlines()[0]}. Nothing was changed."
         ) from None
     except IntegrityError as error:
         raise CommandError(
-            f"Somebody else wrote at the same time: {str(error).splitlines()[0]}. "
+            f"Another process wrote at the same time: {str(error).splitlines()[0]}. "
             "Nothing was changed; run this again."
         ) from None
     except lock_waits.LockTimeout as error:

@@ -15,7 +15,7 @@ BEGINNINGS = {
     "sheet as CSV (UTF-8)",
     b"\xd0\xcf\x11\xe0": "is an Excel workbook (.xls); save the sheet as CSV (UTF-8)",
     b"\x1f\x8b": "is compressed (gzip); unpack it first",
-    b"%PDF": "is a PDF; give the table as CSV (UTF-8)",
+    b"%PDF": "is a PDF; provide the table as CSV (UTF-8)",
     b"\xff\xfe": "is UTF-16; save the file as UTF-8",
     b"\xfe\xff": "is UTF-16; save the file as UTF-8",
 }
@@ -121,7 +121,7 @@ def stream_table(
         if name not in header
     )
     problems.extend(
-        Problem(line, name, "this column stands in the header twice")
+        Problem(line, name, "this column is in the header twice")
         for name in known
         if header.count(name) > 1
     )
@@ -213,13 +213,13 @@ def unseen(line: int, name: str, value: str) -> Iterator[Problem]:
         category = unicodedata.category(character)
         if category == "Cc":
             if not character.isspace():
-                rule = f"holds the control character U+{ord(character):04X}"
+                rule = f"contains the control character U+{ord(character):04X}"
                 yield Problem(line, name, rule)
         elif category in ("Cf", "Zl", "Zp") or BLANK.match(character) or (
             category == "Zs" and character != " " and is_at_an_end(value, place)
         ):  # fmt: skip
             rule = (
-                f"holds the invisible character U+{ord(character):04X} "
+                f"contains the invisible character U+{ord(character):04X} "
                 f"({unicodedata.name(character, 'no name')}) as its character "
                 f"{place + 1}; remove it"
             )

@@ -36,8 +36,8 @@ class ValidationFailed(PartnerAPIError):
     code = "GRAPHQL_VALIDATION_FAILED"
     example = "{ issuers { price } }"
     remedy = (
-        "Compare the document with `/docs/schema`; a client generated from the "
-        "schema does so before it sends."
+        "Compare the document with `/docs/schema`; a generated client checks "
+        "documents before sending them."
     )
 
 
@@ -114,9 +114,7 @@ class MaxMutationsExceeded(PartnerAPIError):
 
     code = "MAX_MUTATIONS_EXCEEDED"
     example = "two `updateAccountStatus` in one `mutation`"
-    remedy = (
-        "Send each mutation in a request of its own, with its own `Idempotency-Key`."
-    )
+    remedy = "Send each mutation in a separate request, with its own `Idempotency-Key`."
 
 
 class NotFound(PartnerAPIError):
@@ -133,8 +131,9 @@ class NotFound(PartnerAPIError):
 
 
 MUTATION_TOO_LONG = (
-    "The mutation took too long and was ended before its commit: nothing was changed. "
-    "Send the same request again after Retry-After, with the same Idempotency-Key."
+    "The mutation took too long and was cancelled before its commit: nothing was "
+    "changed. Send the same request again after Retry-After, with the same "
+    "Idempotency-Key."
 )
 
 
@@ -146,7 +145,7 @@ class RequestTimeout(PartnerAPIError):
     code = "TIMEOUT"
     example = "an account locked for 2 seconds by another change"
     remedy = (
-        "Retry after `Retry-After`, a mutation with the same `Idempotency-Key`; "
+        "Retry after `Retry-After`, with the same `Idempotency-Key` for a mutation; "
         "request smaller pages if the query was long."
     )
 

@@ -61,7 +61,7 @@ class CodesFilter(django_filters.Filter):
             return rows
         if len(codes) > MOST_CODES:
             raise BadUserInput(
-                f"`{self.field_name}` holds {len(codes)} codes; pass at most "
+                f"`{self.field_name}` has {len(codes)} codes; pass at most "
                 f"{MOST_CODES}.",
                 argument=self.field_name,
                 maximum=MOST_CODES,

@@ -65,7 +65,7 @@ def compared() -> tuple[int, list[str]]:
     wrong = [
         *differences(wanted, found),
         *differences(said, made),
-        *(f"There is a {name}, which no migration has made." for name in others),
+        *(f"There is a {name} that no migration creates." for name in others),
     ]
     return len(wanted) + len(said), sorted(wrong)
 
@@ -78,9 +78,9 @@ def differences(
         if guard not in found:
             yield f"There is no {guard}."
         elif guard not in wanted:
-            yield f"There is a {guard}, which no migration has made."
+            yield f"There is a {guard} that no migration creates."
         elif wanted[guard] != found[guard]:
-            yield f"The {guard} is not what a migration has made."
+            yield f"The {guard} differs from the one that migrations create."
 
 
 def allowed() -> set[str]:

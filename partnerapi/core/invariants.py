@@ -31,7 +31,7 @@ def judged(invariants: Sequence[Invariant]) -> Iterator[Finding]:
     """Check every invariant, then the guards, each difference in a sentence."""
     yield from kept(invariants)
     number, wrong = compared()
-    yield Finding("the guards are those of the migrations", number, len(wrong), wrong)
+    yield Finding("the guards equal those of the migrations", number, len(wrong), wrong)
 
 
 def kept(invariants: Sequence[Invariant]) -> list[Finding]:
@@ -96,7 +96,7 @@ def tell(command: BaseCommand, findings: Iterable[Finding]) -> str:
             command.stdout.write(f"  {detail}")
     if broken:
         raise CommandError(
-            f"{broken} of {rules} rules are broken, marked above. "
-            "Compare with a backup, and ask who can write to the database directly."
+            f"{broken} of {rules} rules are broken, marked above. Compare with a "
+            "backup, and find out who can write to the database directly."
         )
     return f"All {rules} rules hold."

@@ -31,8 +31,8 @@ def named() -> Iterator[None]:
         message = str(error)
         found = RELATION.search(message)
         # Without a name it is the lock by which imports wait for each other.
-        held = NAMES.get(found[1], found[1]) if found else "what this needs"
+        held = NAMES.get(found[1], found[1]) if found else "rows that this needs"
         raise LockTimeout(
-            f"Somebody else holds {held}, and it did not come free "
+            f"Another transaction holds {held} and did not release it in time "
             f"({message.splitlines()[0]})."
         ) from error

@@ -82,66 +82,66 @@ if settings.PARTNER_API_METRICS:
 
 REQUESTS = Counter(
     "partnerapi_requests",
-    "Requests of /graphql, by kind of operation and code of the first error",
+    "Requests to /graphql, by kind of operation and code of the first error",
     ["operation", "code"],
 )
 SECONDS = Histogram(
     "partnerapi_request_seconds",
-    "Seconds that requests of /graphql took, by kind of operation",
+    "Duration of requests to /graphql, in seconds, by kind of operation",
     ["operation"],
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )
-POINTS = Counter("partnerapi_points", "Points that requests cost", ["operation"])
+POINTS = Counter("partnerapi_points", "Points charged for requests", ["operation"])
 KEYS = Counter(
     "partnerapi_keys",
-    "Keys of requests: known to the process, read from the database, or refused",
+    "API keys of requests: cached by the process, read from the database, or refused",
     ["result"],
 )
 TURN_SECONDS = Histogram(
     "partnerapi_turn_seconds",
-    "Seconds that whole requests waited for their turn to use a connection",
+    "Seconds that complete requests waited for a database connection",
     buckets=(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )
 DATABASE_WAITS = Counter(
     "partnerapi_database_waits",
-    "Requests that waited for one of a process's connections in vain",
+    "Requests that got none of the process's database connections in time",
     ["result"],
 )
 OUTAGES = Gauge(
     "partnerapi_outages",
-    "Processes for which a service does not answer, by the module that asks it",
+    "Processes to which a service does not answer, by the module that uses it",
     ["module"],
     multiprocess_mode="livesum",
 )
 JOBS = Counter(
     "partnerapi_jobs",
-    "Scheduled jobs that began and that ended, by job and result",
+    "Scheduled jobs started and ended, by job and result",
     ["job", "result"],
 )
 TASKS = Counter(
     "partnerapi_tasks",
-    "Tasks that workers began and that ended, by task and result; what began and has "
-    "not ended is at work, or its worker was killed",
+    "Tasks started and ended, by task and result; a task that has started and not "
+    "ended is running, or its worker was killed",
     ["task", "result"],
 )
 TASK_SECONDS = Histogram(
     "partnerapi_task_seconds",
-    "Seconds that tasks took, by task",
+    "Duration of tasks, in seconds, by task",
     ["task"],
     buckets=(0.01, 0.1, 1, 10, 60, 300, 540),
 )
 TASKS_SENT = Counter(
     "partnerapi_tasks_sent",
-    "Tasks that beat, or a task, has asked for, by task",
+    "Tasks queued by beat or by another task, by task",
     ["task"],
 )
 FIX_SESSIONS = Gauge(
     "partnerapi_fix_sessions", "FIX sessions", multiprocess_mode="livesum"
 )
-FIX_MESSAGES = Counter("partnerapi_fix_messages", "FIX messages that were sent")
+FIX_MESSAGES = Counter("partnerapi_fix_messages", "FIX messages sent")
 FEED_LAG = Gauge(
     "partnerapi_feed_lag_seconds",
-    "Seconds since the acceptor compared its books with the database",
+    "Seconds since the acceptor last compared its books with the database",
     multiprocess_mode="livemax",
 )
 

@@ -24,6 +24,6 @@ def as_owner(alias: str) -> str:
 
 
 NO_OWNER = (
-    "DATABASE_OWNER_URL is not set: this is done as the role of DATABASE_URL, which "
-    "then owns the tables."
+    "DATABASE_OWNER_URL is not set: the role of DATABASE_URL is used, and owns the "
+    "tables."
 )

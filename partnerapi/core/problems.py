@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 MOST_TOLD = 100
-"""So many problems of a file are told one by one; of more, how many there are."""
+"""So many problems of a file are listed one by one; of more, how many there are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,6 @@
 from collections.abc import Callable
 
 Advance = Callable[[int], object]
-"""Is told how many more are done."""
+"""Receives how many more are done."""
 Begin = Callable[[str, int], Advance]
-"""Is told a piece of work and how many there are to do."""
+"""Receives a piece of work and how many there are to do."""

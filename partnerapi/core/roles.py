@@ -186,11 +186,11 @@ def statements(connection: BaseDatabaseWrapper, role: Role, name: str) -> Iterat
             f"CREATE ROLE {quoted(name)} LOGIN PASSWORD '…'."
         )
     if is_superuser:
-        raise RoleRefused(f"{name} is a superuser: no right can be taken from it.")
+        raise RoleRefused(f"{name} is a superuser, whose rights cannot be revoked.")
     if is_owner:
         raise RoleRefused(
-            f"{name} is a member of {owner}, which owns the tables, and may do all "
-            "that it may. Choose another role."
+            f"{name} is a member of {owner}, which owns the tables, and has all its "
+            "rights. Choose another role."
         )
     to = quoted(name)
     yield f"REVOKE CREATE ON SCHEMA public FROM PUBLIC, {to}"

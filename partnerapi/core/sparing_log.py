@@ -54,7 +54,9 @@ class SparingLog:
     def warn(self, text: str, *arguments: object) -> None:
         count = self.sparing.left_out(text, self.seconds)
         if count:
-            self.logger.warning(f"{text} ({count} more like it before)", *arguments)
+            self.logger.warning(
+                f"{text} ({count} similar messages omitted)", *arguments
+            )
         elif count is not None:
             self.logger.warning(text, *arguments)
 
@@ -89,7 +91,7 @@ class RefusalFilter(logging.Filter):
         kind = fault or (record.name, status)
         count = self.sparing.left_out(kind, OUTAGE_SECONDS if fault else None)
         if count:
-            record.msg = f"{record.getMessage()} ({count} more like it before)"
+            record.msg = f"{record.getMessage()} ({count} similar messages omitted)"
             record.args = ()
         return count is not None
 
@@ -98,4 +100,4 @@ def fault_of_valkey(error: BaseException | None) -> str | None:
     """What Valkey's client says, without its import, which commands would wait for."""
     if type(error).__module__ != "redis.exceptions":
         return None
-    return "Valkey refuses, or does not answer; see manage.py doctor"
+    return "Valkey refuses the request or does not answer; see manage.py doctor"

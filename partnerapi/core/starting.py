@@ -29,8 +29,8 @@ def check_start() -> None:
     """
     if not settings.DATABASE_URL:
         raise StartRefused(
-            "DATABASE_URL is not set and no sandbox has been made here; set it, such "
-            "as DATABASE_URL=postgres://user:password@host:5432/name, or run "
+            "DATABASE_URL is not set and there is no sandbox here; set it, such as "
+            "DATABASE_URL=postgres://user:password@host:5432/name, or run "
             "`manage.py up`"
         )
     try:
@@ -42,6 +42,6 @@ def check_start() -> None:
             raise
         if fault in (Fault.UNGRANTED, Fault.INCOMPLETE):
             raise StartRefused(f"{fault} ({error})") from error
-        logger.warning("Started without a look at the database: %s", fault)
+        logger.warning("Started without checking the database: %s", fault)
     finally:
         connection.close()

@@ -63,8 +63,8 @@ def check_members(connection: str, given: set[str]) -> None:
             )
     if "date" in given and connection not in OF_INSTANT:
         raise BadUserInput(
-            f"An export of {connection} takes no `date`: its rows are as they are when "
-            "it is written.",
+            f"An export of {connection} takes no `date`: it has the rows as of the "
+            "time when it is written.",
             argument="input.date",
         )
 
@@ -85,14 +85,14 @@ def create_export(caller: Caller, wanted: Wanted) -> Export:
             export.issuer_id = issuers.values_list("pk", flat=True).first()
             if export.issuer_id is None:
                 raise NotFound(
-                    "There is no issuer of this id.", argument="input.issuerID"
+                    "There is no issuer with this id.", argument="input.issuerID"
                 )
         case "tokenID":
             tokens = Token.objects.visible_to(caller)
             token = tokens.filter(pk__in=present(wanted.token_id)).first()
             if token is None:
                 raise NotFound(
-                    "There is no token of this id that you may see.",
+                    "There is no token with this id that you may see.",
                     argument="input.tokenID",
                 )
             export.issuer_id, export.token_id = token.issuer_id, token.pk
@@ -111,8 +111,8 @@ def create_export(caller: Caller, wanted: Wanted) -> Export:
         kept = Export.objects.of_partner(caller).exclude(status__in=ended)
         if kept.count() >= MOST_KEPT:
             raise TooManyExports(
-                f"You have {MOST_KEPT} exports that wait, are written or can be "
-                "downloaded; wait until one has expired.",
+                f"You have {MOST_KEPT} exports that are waiting, being written or "
+                "available for download; wait until one expires.",
                 maximum=MOST_KEPT,
             )
         export.save(force_insert=True)

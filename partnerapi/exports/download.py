@@ -47,7 +47,7 @@ def is_signed(pk: UUID, signature: str) -> bool:
     return True
 
 
-# Other methods are refused for what they are, before anybody looks for a cookie.
+# Other methods are refused for what they are, before cookies are read.
 @csrf_exempt
 @require_safe
 def download(request: HttpRequest, pk: UUID) -> HttpResponseBase:
@@ -63,9 +63,9 @@ def download(request: HttpRequest, pk: UUID) -> HttpResponseBase:
         pk=pk, status=Export.Status.READY, expires_at__gt=timezone.now()
     ).first()
     if export is None:
-        return refused(410, "The export has expired; ask for another.")
+        return refused(410, "The export has expired; request a new one.")
     if reader_of(export) is None:
-        return refused(403, "You may no longer read what the export holds.")
+        return refused(403, "You may no longer read the data of the export.")
     etag = f'"{export.pk}"'
     name = f"{export.connection.lower()}-{export.pk}.jsonl.gz"
     headers = {
@@ -105,7 +105,7 @@ def download(request: HttpRequest, pk: UUID) -> HttpResponseBase:
 
 
 NOT_SIGNED = (
-    "The address is not signed, or was signed more than an hour ago; ask for the "
+    "The address is not signed, or was signed more than an hour ago; query the "
     "export's `url` again."
 )
 

@@ -76,7 +76,7 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """What resolvers know of who reads."""
+    """The caller, as resolvers see it."""
 
     caller: Caller
     largest_page: int = PAGE_ROWS
@@ -127,7 +127,9 @@ def read_page(
     if "parent" in found:
         found = found["parent"]
         if found is None:
-            raise NotFound("What the export is of is no longer there for you.")
+            raise NotFound(
+                "The exported object no longer exists, or you may no longer see it."
+            )
         found = found.get("capitalizationTable", found)
     page: dict[str, Any] = found["page"]
     return page

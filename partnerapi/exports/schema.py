@@ -191,8 +191,8 @@ class Mutation(graphene.ObjectType):
                 export = create_export(info.context.caller, wanted)
         except LockTimeout as error:
             raise RequestTimeout(
-                "Another export of yours is just being asked for, and nothing was "
-                "begun; send the same request again."
+                "Another of your exports is being created at the same time; nothing "
+                "was done. Send the same request again."
             ) from error
         return [str(export.pk)]
 

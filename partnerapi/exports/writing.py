@@ -218,14 +218,14 @@ def end(export: Export, status: str, reason: str | None = None) -> None:
 WRITTEN = ["attempts", "charged", "cursor", "date", "due_at", "is_written"]
 ENDED = ["ended_at", "expires_at", "place", "reason", "status"]
 NO_READER = (
-    "You have no live key with the scope that the connection needs, or no grant for "
-    "the issuer any more."
+    "You no longer have a live key with the scope that the connection needs, or a "
+    "grant for the issuer."
 )
 # Where another worker does the same, or holds the row, no one waits.
 FAIL = """
     UPDATE partnerapi_export SET status = 'FAILED', place = NULL,
         ended_at = clock_timestamp(), reason = CASE WHEN attempts >= %(attempts)s
-            THEN 'It could not be written, for a reason of ours; ask for it again.'
+            THEN 'An internal error prevented writing it; request it again.'
             ELSE 'Your budget, or your other exports, left it no time within '
                 || %(hours)s || ' hours.' END
     WHERE id IN (

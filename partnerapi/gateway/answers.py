@@ -23,8 +23,8 @@ MAX_ERRORS = 20
 MAX_MESSAGE = 500
 """Characters of a message: what it repeats of a request may be long."""
 TOO_LONG = (
-    "A statement, or the wait for what someone else changes, took too long and was "
-    "ended. Ask again, for smaller pages where it was long."
+    "A statement, or the wait for a lock, took too long and was cancelled. Send the "
+    "request again; if the query was long, request smaller pages."
 )
 NOT_COMMITTED = "NOT_COMMITTED"
 """The outcome of a mutation whose transaction was rolled back."""

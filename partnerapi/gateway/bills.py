@@ -132,7 +132,7 @@ class Bill:
         advice = (
             f"try again in {self.budget.retry_after} seconds"
             if self.points <= self.limit
-            else f"it never holds more than {self.limit}, so ask for less at once"
+            else f"it never holds more than {self.limit}, so request less at a time"
         )
         return Throttled(
             f"The request costs {self.points} points and the budget holds "

@@ -45,7 +45,7 @@ def compress(request: HttpRequest, response: HttpResponse) -> None:
 
 @lru_cache(MOST_PAGES)
 def representation(content: str, compressed: bool) -> tuple[bytes, str]:
-    """The body of a page that is the same for everybody, and its ETag."""
+    """The body of a page that is the same for all callers, and its ETag."""
     body = content.encode()
     if compressed:
         body = gzip.compress(body, PAGE_LEVEL, mtime=0)

@@ -32,9 +32,7 @@ class KeyRequired(Refusal):
 
     code, status = "IDEMPOTENCY_KEY_REQUIRED", 400
     example = "a mutation without the header"
-    remedy = (
-        "Send a new UUID v4 for each mutation, and the same one when you send it again."
-    )
+    remedy = "Send a new UUID v4 for each mutation, and the same one when you retry it."
 
 
 class KeyInvalid(Refusal):
@@ -50,14 +48,14 @@ class KeyParameterMismatch(Refusal):
 
     code, status = "IDEMPOTENCY_KEY_PARAMETER_MISMATCH", 422
     example = "the key of another mutation"
-    remedy = "Use a new key for a new mutation; send a repetition unchanged."
+    remedy = "Use a new key for a new mutation; retry a mutation unchanged."
 
 
 class ConcurrentRequest(Refusal):
     """The first request with this key still runs; send it again a little later."""
 
     code, status = "IDEMPOTENCY_CONCURRENT_REQUEST", 409
-    example = "a repetition while the first request runs"
+    example = "a retry while the first request runs"
     remedy = "Send it again, with the same key, after `Retry-After`."
 
 
@@ -90,7 +88,7 @@ def parse_key(header: str | None) -> UUID:
     if header is None:
         raise KeyRequired(
             "A mutation needs the header Idempotency-Key: a new UUID v4 for each "
-            "mutation, the same one when it is sent again."
+            "mutation, and the same one when you retry it."
         )
     text = header.strip()
     if len(text) > 1 and text[0] == text[-1] == '"':
@@ -266,12 +264,13 @@ def recorded(caller: Caller, key: UUID) -> Recorded | None:
 def replay(record: Recorded, asked: bytes, caller: Caller) -> StoredAnswer:
     if record.fingerprint != asked:
         raise KeyParameterMismatch(
-            "This Idempotency-Key was used for another request; use a new key."
+            "This Idempotency-Key was used for a different request; use a new key."
         )
     if missing := sorted(set(record.scopes) - caller.scopes):
         raise AnswerNotReplayed(
-            f"The answer of this Idempotency-Key needed the scope {missing[0]}, which "
-            "your key does not have. The mutation is not done again.",
+            "The response stored for this Idempotency-Key needs the scope "
+            f"{missing[0]}, which your key does not have. The mutation was not "
+            "executed again.",
             requiredScope=missing[0],
         )
     return StoredAnswer(record.body, record.expires_at, replayed=True)

@@ -22,13 +22,13 @@ log = SparingLog(logging.getLogger(__name__), OUTAGE_SECONDS)
 
 RETRY_SECONDS = 1
 NOT_NOW = (
-    "The service cannot answer now. Send the request again after Retry-After, a "
-    "mutation with the same Idempotency-Key."
+    "The service is unavailable. Send the request again after Retry-After, with the "
+    "same Idempotency-Key for a mutation."
 )
 UNKNOWN = (
     "The outcome is unknown: the change was not confirmed, and may or may not last. "
-    "Send it again after Retry-After with the same Idempotency-Key: it happens once, "
-    "and its answer says what happened."
+    "Send it again after Retry-After with the same Idempotency-Key: it is executed "
+    "once, and the response shows the outcome."
 )
 
 noted: dict[Fault, float] = {}

@@ -59,13 +59,12 @@ class UnsupportedMediaType(Refusal):
 
 class Throttled(Refusal):
     """The request costs more than the budget holds now; only its bytes and tokens were
-    charged. `Retry-After` tells when to send it again."""
+    charged. `Retry-After` says when to send it again."""
 
     code, status = "THROTTLED", 429
     example = "a request of 500 points to a budget that holds 100"
     remedy = (
-        "Wait as many seconds as `Retry-After` says; `X-RateLimit-Remaining` "
-        "tells beforehand."
+        "Wait the seconds in `Retry-After`; `X-RateLimit-Remaining` shows what is left."
     )
 
 
@@ -78,7 +77,7 @@ class InvalidKey(Refusal):
 
 
 class InsecureTransport(Refusal):
-    """A key came over plain HTTP, where others can read it, and was not looked at. Have
+    """A key came over plain HTTP, where others can read it, and was not checked. Have
     it revoked, and send the next one over HTTPS."""
 
     code, status = "INSECURE_TRANSPORT", 403
@@ -91,8 +90,8 @@ class AnswerNotReplayed(Refusal):
     API key does not have. The mutation is not done again."""
 
     code, status = "FORBIDDEN", 403
-    example = "a repetition with a key that has lost the scope"
-    remedy = "Repeat it with a key that has the scope, or read the object instead."
+    example = "a retry with a key that has lost the scope"
+    remedy = "Retry it with a key that has the scope, or read the object instead."
 
 
 class Unavailable(Refusal):
@@ -103,5 +102,6 @@ class Unavailable(Refusal):
     code, status = "UNAVAILABLE", 503
     example = "any request while the database restarts"
     remedy = (
-        "Send it again after `Retry-After`, a mutation with the same `Idempotency-Key`."
+        "Send it again after `Retry-After`, with the same `Idempotency-Key` for a "
+        "mutation."
     )

@@ -77,7 +77,7 @@ def negotiate(request: HttpRequest) -> str | None:
 def check_accept(media_type: str | None) -> None:
     if media_type is None:
         raise NotAcceptable(
-            "Answers are application/json; admit it in the `Accept` header."
+            "Responses are application/json; allow it in the `Accept` header."
         )
 
 
@@ -114,7 +114,7 @@ def parse_body(data: bytes) -> GraphQLRequest:
     except orjson.JSONDecodeError as error:
         raise BadRequest(f"The body is not JSON: {error}.") from error
     if isinstance(body, list):
-        raise BadRequest("The body is an array; send one operation a request.")
+        raise BadRequest("The body is an array; send one operation per request.")
     if not isinstance(body, dict):
         raise BadRequest("The body is not a JSON object with a member `query`.")
     query = body.get("query")

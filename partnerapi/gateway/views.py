@@ -283,14 +283,16 @@ def check_host(request: HttpRequest) -> None:
     try:
         request.get_host()
     except DisallowedHost as error:
-        raise BadRequest("The Host header names no host of this service.") from error
+        raise BadRequest(
+            "The Host header does not name a host of this service."
+        ) from error
 
 
 def check_transport(request: HttpRequest) -> None:
     insecure = settings.PARTNER_API_HTTPS and not request.is_secure()
     if insecure and "HTTP_X_TOKEN_AUTH" in request.META:
         raise InsecureTransport(
-            "The API key came over plain HTTP and was not looked at. Others may have "
+            "The API key came over plain HTTP and was not checked. Others may have "
             "read it: have it revoked, and send the next one over HTTPS."
         )
 

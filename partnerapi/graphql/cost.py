@@ -170,9 +170,9 @@ def error_of(cost: Cost | None, field: GraphQLField, is_mutation: bool) -> str |
         return f"costs by an argument that it does not have: {', '.join(missing)}"
     types = {name: str(a.type).rstrip("!") for name, a in field.args.items()}
     if cost.length and not types[cost.length].startswith("["):
-        return f"is said to be as long as `{cost.length}`, which is no list"
+        return f"has the length of `{cost.length}`, which is not a list"
     if cost.times and types[cost.times] != "Int":
-        return f"costs `{cost.times}` times as much, which is no Int"
+        return f"costs `{cost.times}` times as much, which is not an Int"
     if cost.points < 0 or (cost.items is not None and cost.items < 1):
         return "costs too little: points=… is 0 or more, items=… is 1 or more"
     return None
@@ -268,7 +268,7 @@ def bounded(below: tuple[Points, int], most: int, name: str) -> tuple[Points, in
         if points > most:
             raise MaxCostExceeded(
                 f"What is selected of `{name}` costs {points} points; at most {most} "
-                "are allowed, because others wait meanwhile. Ask for the rest in a "
+                "are allowed, because others wait meanwhile. Select the rest in a "
                 "query.",
                 cost=points,
                 maximum=most,
@@ -427,7 +427,7 @@ def value_of(value: ValueNode, variables: Variables) -> Any:
 def too_costly(points: int) -> MaxCostExceeded:
     maximum = settings.PARTNER_API_MAX_COST
     return MaxCostExceeded(
-        f"The request costs {points} points; at most {maximum} are allowed. Ask for "
+        f"The request costs {points} points; at most {maximum} are allowed. Request "
         "smaller pages, or fewer connections inside connections.",
         cost=points,
         maximum=maximum,

@@ -109,8 +109,8 @@ def keys_in(cursor: str, list_name: str, types: Sequence[OrderKeyType]) -> list[
 
 def foreign(**details: Any) -> InvalidCursor:
     return InvalidCursor(
-        "This is not a cursor of this list. Pass a cursor, startCursor or endCursor "
-        "from an answer of the same field of the same object, unchanged.",
+        "This is not a cursor of this list. Pass an unchanged cursor, startCursor "
+        "or endCursor of the same field and the same object.",
         **details,
     )
 

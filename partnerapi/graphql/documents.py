@@ -58,14 +58,14 @@ CACHED_TEXT_LENGTH = 20_000
 MOST_SIZE = 40_000
 """Largest size, in characters, at which a document gets another plan."""
 BARE_SIZE = 100
-"""Characters that a document counts as, besides its text."""
+"""Characters that a document counts as, in addition to its text."""
 FIELD_SIZE = 4
 """Characters that a field of a plan counts as."""
 ERROR_SIZE = 20
-"""Characters that an error counts as, besides its message."""
+"""Characters that an error counts as, in addition to its message."""
 LEAST_COST = 10
 REQUEST_COST = 5
-"""Points of a request, besides what its document says."""
+"""Points of a request, in addition to what its document says."""
 TOKENS_PER_POINT = 2
 CHARACTERS_PER_POINT = 200
 VALUES_PER_POINT = 20
@@ -124,7 +124,7 @@ class CheckEnded(GraphQLError):
     """Follows the last error that is answered: no one counted the others."""
 
     def __init__(self) -> None:
-        super().__init__(f"There are more errors; the check ends after {MAX_ERRORS}.")
+        super().__init__(f"There are more errors; checking stops after {MAX_ERRORS}.")
 
 
 def coded(errors: list[GraphQLError], code: str) -> list[GraphQLError]:
@@ -299,11 +299,11 @@ class Document:
         )
         if name is None:
             raise OperationResolutionFailure(
-                f"The document holds several operations ({listed}); name one of them "
+                f"The document has several operations ({listed}); name one of them "
                 "in `operationName`."
             )
         raise OperationResolutionFailure(
-            f"The document has no operation `{name}`; it holds {listed}."
+            f"The document has no operation `{name}`; it has {listed}."
         )
 
     def keep(self) -> None:

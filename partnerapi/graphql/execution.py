@@ -220,8 +220,8 @@ class FieldStep:
                 raise RequestTimeout(
                     MUTATION_TOO_LONG
                     if run.prepared.operation.is_mutation
-                    else "The request took too long and was ended; ask for smaller "
-                    "pages."
+                    else "The request took too long and was cancelled; request "
+                    "smaller pages."
                 )
             if self.batch is None:
                 return [self.introspect(run.prepared)] * len(parents)
@@ -260,8 +260,8 @@ class FieldStep:
             maximum = settings.PARTNER_API_MAX_COST
             cost = maximum - run.context.left() + points
             raise MaxCostExceeded(
-                f"The request costs {cost} points with all that `{self.field.name}` "
-                f"holds; at most {maximum} are allowed. {known.instead}",
+                f"The request costs {cost} points with all items of "
+                f"`{self.field.name}`; at most {maximum} are allowed. {known.instead}",
                 cost=cost,
                 maximum=maximum,
                 fields=[{"path": self.field.key, "points": points}],

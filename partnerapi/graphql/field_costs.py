@@ -20,7 +20,7 @@ from partnerapi.graphql.selections import SelectedField, Selection
 Path = tuple[str, ...]
 
 MOST_FOLLOWED = 200
-"""Fields that are looked at to find the dearest ones."""
+"""Fields that are looked at to find the most costly ones."""
 MOST_DEAREST = 10
 
 
@@ -39,8 +39,8 @@ def field_costs(selection: Selection, variables: Variables) -> Counter[Path]:
 def dearest_fields(selection: Selection, variables: Variables) -> list[dict[str, Any]]:
     """The costliest fields of an operation that costs too much, each with its points.
 
-    As `field_costs` tells them, of those that are found by following the dearest: a
-    document may name more fields, by its fragments, than anybody could look at.
+    As `field_costs` tells them, of those that are found by following the most costly: a
+    document may name more fields, by its fragments, than can be inspected.
     """
     costs = FieldCosts(variables)
     order = count()

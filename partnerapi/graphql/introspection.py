@@ -90,8 +90,8 @@ class Introspection:
         self.fields += fields
         if self.fields > MAX_FIELDS:
             raise MaxCostExceeded(
-                f"The introspection would answer more than {MAX_FIELDS} fields; select "
-                "less of the schema, or read it at /schema.graphql.",
+                f"The introspection would return more than {MAX_FIELDS} fields; "
+                "select less of the schema, or read it at /schema.graphql.",
                 maximum=MAX_FIELDS,
                 fields=[{"path": self.name, "points": MAX_FIELDS // FIELDS_PER_POINT}],
             )

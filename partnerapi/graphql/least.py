@@ -57,9 +57,9 @@ def check_statements(field: SelectedField, count: int) -> None:
         return
     assert field.selection is not None
     raise MaxCostExceeded(
-        f"What is selected of `{field.name}` names {count} connections, totals and "
+        f"The selection of `{field.name}` has {count} connections, totals and "
         f"objects; at most {cost.most_statements} are allowed, because others wait "
-        "meanwhile. Ask for the rest in a query.",
+        "meanwhile. Select the rest in a query.",
         lookups=count,
         maximum=cost.most_statements,
         fields=lookups_below(field.selection, {}, (field.key,)),

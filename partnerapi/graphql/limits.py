@@ -72,8 +72,8 @@ def check_counts(document: DocumentNode) -> None:
             and depth(definition.selection_set, fragments, depths) > maximum
         ):
             raise MaxDepthExceeded(
-                f"The document nests fields deeper than {maximum} levels; ask for the "
-                "inner objects by their ids in a second request.",
+                f"The document nests fields deeper than {maximum} levels; query the "
+                "inner objects by id in a second request.",
                 maximum=maximum,
             )
 
@@ -92,7 +92,7 @@ def count_values(inputs: dict[str, Any]) -> int:
         found += len(value)
         if found > MAX_VALUES:
             raise BadUserInput(
-                f"The variables hold more than {MAX_VALUES} items and members; send "
+                f"The variables have more than {MAX_VALUES} items and members; send "
                 "several requests.",
                 maximum=MAX_VALUES,
             )
@@ -132,8 +132,8 @@ def check_mutations(selection: Selection) -> None:
     fields = [f for f in selection.fields(selection.type.name) if f.selection]
     if len(fields) > MAX_MUTATIONS:
         raise MaxMutationsExceeded(
-            f"The operation has {len(fields)} mutations; send each in a request of its "
-            "own, with its own Idempotency-Key.",
+            f"The operation has {len(fields)} mutations; send each in a separate "
+            "request, with its own Idempotency-Key.",
             maximum=MAX_MUTATIONS,
         )
 

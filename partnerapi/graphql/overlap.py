@@ -98,8 +98,8 @@ class OverlappingFieldsRule(ValidationRule):
             self.collected += len(selection_set.selections)
             if self.collected > MAX_COLLECTED_FIELDS:
                 raise MaxFragmentsExceeded(
-                    "The document combines its fragments in too many ways; write the "
-                    "selections out, or send several requests."
+                    "The document combines its fragments in too many ways; write "
+                    "out the fields, or send several requests."
                 )
             for selection in selection_set.selections:
                 if isinstance(selection, FieldNode):

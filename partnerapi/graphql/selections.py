@@ -65,8 +65,8 @@ class Source:
         if selection is None:
             if len(self.made) >= MAX_SELECTIONS:
                 raise MaxCostExceeded(
-                    "The document combines its fragments in too many ways; write the "
-                    "selections out, or send several requests."
+                    "The document combines its fragments in too many ways; write "
+                    "out the fields, or send several requests."
                 )
             selection = self.made[key] = Selection(self, type_, nodes)
         return selection

@@ -8,9 +8,9 @@ from partnerapi.exports.models import Export, ExportMember
 class Command(DryRunCommand):
     help = """Delete the files of exports that have expired or failed.
 
-A file is kept for a day; that there was an export, for 30 days. Celery's beat has this
-done every ten minutes; by hand it may run at any time, beside the API and beside
-itself. What it has deleted stays deleted when it is ended early.
+A file is kept for a day, the record of an export for 30 days. Celery's beat runs this
+every ten minutes; it may be run by hand at any time, beside the API and beside itself.
+If it is stopped early, its deletions so far stand.
 
 examples:
   manage.py prune exports
@@ -22,11 +22,11 @@ examples:
         ended |= Q(export__expires_at__lte=timezone.now())
         old = ExportMember.objects.filter(ended).count()
         if dry_run:
-            return f"{old} members of files would be deleted{DRY_RUN}"
+            return f"{old} file parts would be deleted{DRY_RUN}"
         with counting() as begin:
-            deleted = Export.objects.prune(begin("Old members of files", old))
+            deleted = Export.objects.prune(begin("Old file parts", old))
         kept = Export.objects.filter(status=Export.Status.READY).count()
         return (
-            f"Deleted {deleted} members of files, and what was known of old exports; "
-            f"{kept} exports can be downloaded."
+            f"Deleted {deleted} file parts and the records of old exports; {kept} "
+            "exports can be downloaded."
         )

@@ -5,7 +5,7 @@ from partnerapi.staff.authentication.models import FailedSignIn
 class Command(CommandWithExamples):
     help = """Delete the records of failed sign-ins that are older than 90 days.
 
-Of younger ones the last million is kept. Celery's beat has this done every night.
+Of the others, the last million is kept. Celery's beat runs this every night.
 
 examples:
   manage.py prune failed-sign-ins

@@ -5,11 +5,10 @@ from partnerapi.gateway.models import IdempotencyRecord
 
 
 class Command(DryRunCommand):
-    help = """Delete the answers of mutations that are no longer kept for repetitions.
-
-An answer is kept for 24 hours. Celery's beat has this done every ten minutes; by hand
-it may run at any time, beside the API and beside itself. What it has deleted stays
-deleted when it is ended early.
+    help = """Delete stored responses of mutations past their retention. A response is
+    kept for 24 hours, for retries. Celery's beat runs this every ten minutes; it may be
+    run by hand at any time, beside the API and beside itself. If it is stopped early,
+    its deletions so far stand.
 
 examples:
   manage.py prune idempotency-records

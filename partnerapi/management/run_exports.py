@@ -6,10 +6,9 @@ SECONDS = 60
 
 
 class Command(CommandWithExamples):
-    help = """Write the exports that partners have asked for, those whose turn it is.
-
-Celery's beat has this done every two seconds; by hand it may run at any time, beside
-itself. An export whose partner's budget is spent is left for later.
+    help = """Write the exports that are due. Celery's beat runs this every two seconds;
+    it may be run by hand at any time, beside itself. An export whose partner's budget
+    is spent waits.
 
 example:
   manage.py run exports
@@ -18,4 +17,4 @@ example:
     def handle(self, **options):
         while write_exports(schema, SECONDS):
             self.stdout.write("There is more to write …")
-        return "No export can be written on now."
+        return "No export can be continued now."

@@ -40,8 +40,8 @@ class Scheduler(PersistentScheduler):  # type: ignore[misc]
         for path in needed:
             if not os.access(path, os.W_OK):
                 sys.exit(
-                    f"The process does not start: beat may not write {path}; name a "
-                    "file that it may write with --schedule."
+                    f"The process does not start: beat may not write {path}; pass a "
+                    "writable file with --schedule."
                 )
         super().setup_schedule()
 
@@ -54,8 +54,8 @@ class Scheduler(PersistentScheduler):  # type: ignore[misc]
             self.apply_async(entry, producer=producer, advance=False)
         except SchedulingError as error:
             log.warn(
-                "Valkey takes no message, and no job begins until it does (%s); see "
-                "manage.py doctor",
+                "Valkey accepts no message, and no job starts until it does (%s); "
+                "see manage.py doctor",
                 error,
             )
 

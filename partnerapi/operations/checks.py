@@ -12,9 +12,10 @@ def database_is_named(app_configs: object, **kwargs: object) -> list[CheckMessag
         return []
     return [
         Error(
-            "DATABASE_URL is not set and no sandbox has been made here.",
-            hint="Run `python manage.py up`, which makes one. Where `up --directory` "
-            "made one, `export PARTNER_API_DIRECTORY=…` as it said. Or set "
+            "DATABASE_URL is not set, and there is no sandbox here.",
+            hint="Run `python manage.py up`, which creates a sandbox. If `up "
+            "--directory` created one, `export PARTNER_API_DIRECTORY=…` as it "
+            "printed. Or set "
             "DATABASE_URL=postgres://user:password@host:5432/name.",
             id="partnerapi.E001",
         )
@@ -27,7 +28,7 @@ def no_removed_variable_is_set(
 ) -> list[CheckMessage]:
     return [
         Warning(
-            f"{name} is set and no longer read: {settings.REMOVED[name]}.",
+            f"{name} is set but no longer used: {settings.REMOVED[name]}.",
             hint=f"Unset {name}.",
             id="partnerapi.W001",
         )

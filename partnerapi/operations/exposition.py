@@ -37,12 +37,12 @@ class Checks:
     def collect(self) -> Iterator[Metric]:
         states = GaugeMetricFamily(
             "partnerapi_check",
-            "0: well, 1: it wants attention or is not known, 2: it has failed",
+            "0: well, 1: needs attention or unknown, 2: failed",
             labels=["check"],
         )
         ages = GaugeMetricFamily(
             "partnerapi_job_age_seconds",
-            "Seconds since a scheduled job ran last",
+            "Seconds since a scheduled job last ran",
             labels=["job"],
         )
         # Of several acceptors, the one that is worst off.
@@ -61,7 +61,7 @@ class Checks:
 
 class Build:
     def collect(self) -> Iterator[Metric]:
-        info = InfoMetricFamily("partnerapi_build", "The code that serve_metrics runs")
+        info = InfoMetricFamily("partnerapi_build", "The build that serve_metrics runs")
         info.add_metric([], {"version": version(), "release": RELEASE})
         yield info
 

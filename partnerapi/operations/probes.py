@@ -22,7 +22,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:
-    """200 where requests can be served, else 503; anybody may read what it says."""
+    """200 where requests can be served, else 503; anyone may read it."""
     found = readiness.now()
     is_ready = all(finding.state is not State.FAILED for finding in found)
     answer = {

@@ -51,9 +51,9 @@ def check_prepared() -> None:
     most = value_of("SELECT current_setting('max_prepared_transactions')")
     if most != "0":
         raise StartRefused(
-            f"max_prepared_transactions is {most}, and a prepared transaction would "
-            "change what was settled; end those of pg_prepared_xacts, set it to 0 and "
-            "restart PostgreSQL"
+            f"max_prepared_transactions is {most}, and a prepared transaction could "
+            "change settled entries; end those of pg_prepared_xacts, set it to 0 "
+            "and restart PostgreSQL"
         )
 
 

@@ -67,14 +67,14 @@ class Queue:
         finally:
             forget()
         yield GaugeMetricFamily(
-            "partnerapi_queue_tasks", "Tasks that wait for a worker", waiting
+            "partnerapi_queue_tasks", "Tasks waiting for a worker", waiting
         )
         yield GaugeMetricFamily(
-            "partnerapi_queue_tasks_in_hand", "Tasks that a worker has taken", in_hand
+            "partnerapi_queue_tasks_in_hand", "Tasks taken by a worker", in_hand
         )
         yield GaugeMetricFamily(
             "partnerapi_queue_oldest_seconds",
-            "Seconds since the task was sent that waits longest; 0: none waits",
+            "Seconds since the longest-waiting task was sent; 0: none is waiting",
             age(oldest),
         )
 

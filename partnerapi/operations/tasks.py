@@ -76,17 +76,17 @@ def move_markets() -> None:
 
 @scheduled
 def announce_articles() -> str:
-    return f"Told partners of {announce()} articles that have appeared."
+    return f"Announced {announce()} new articles to partners."
 
 
 @scheduled
 def prune_events() -> str:
-    return f"Deleted {Event.objects.prune()} events that were kept for long enough."
+    return f"Deleted {Event.objects.prune()} events past their retention."
 
 
 @scheduled
 def prune_exports() -> str:
-    return f"Deleted {Export.objects.prune()} exports whose day is over."
+    return f"Deleted {Export.objects.prune()} exports past their day."
 
 
 @scheduled
@@ -103,7 +103,7 @@ def prune_book_log() -> str:
 
 @scheduled
 def prune_job_runs() -> str:
-    return f"Deleted {JobRun.objects.prune()} rows of jobs that ran long ago."
+    return f"Deleted {JobRun.objects.prune()} old job runs."
 
 
 @scheduled
@@ -114,7 +114,7 @@ def prune_failed_sign_ins() -> str:
 @scheduled
 def clear_sessions() -> str:
     call_command("clearsessions")
-    return "Deleted the sessions of staff that have expired."
+    return "Deleted expired staff sessions."
 
 
 @scheduled

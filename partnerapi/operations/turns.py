@@ -18,7 +18,7 @@ Request = TypeVar("Request")
 
 @dataclass(eq=False, slots=True)
 class Work(Generic[Request]):
-    """What is to be done of a request of a caller.
+    """The work of a request of a caller.
 
     `come` and `due` are times of one clock: since when it waits, and when it is late.
     """

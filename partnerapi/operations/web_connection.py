@@ -233,7 +233,7 @@ class Connection(TConn):  # type: ignore[misc]
         awaited = max(0, self.chunk_at - 2 - len(received))
         has_come = self.chunk_bytes - awaited
         frames = len(received) - self.body_at - has_come
-        # Each piece that comes has the line, or the trailers, looked at once more.
+        # Each new piece is searched again for the line or the trailers.
         unended = len(received) - self.chunk_at
         # The application refuses it by what is too many.
         if (

@@ -81,7 +81,9 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
     def check_config(cls, cfg: Any, log: Any) -> None:
         super().check_config(cfg, log)
         if cfg.is_ssl:
-            raise ConfigError("This worker speaks no TLS; a proxy before it does.")
+            raise ConfigError(
+                "This worker does not support TLS; put a proxy in front of it."
+            )
         # Files go through memory, as answers do.
         cfg.set("sendfile", False)
 
@@ -311,7 +313,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             self.send(conn)
         else:
             # What is missing, the client sees by the length.
-            self.log.error("An answer ended early: its next piece could not be read.")
+            self.log.error("A response ended early: its next part could not be read.")
             self.drop(conn)
 
     def linger(self, conn: Connection) -> None:

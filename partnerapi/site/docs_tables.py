@@ -130,7 +130,7 @@ def shown_example(example: str) -> str:
 def deprecations_table() -> str:
     found = reference.deprecations(schema)
     if not found:
-        return "Nothing is deprecated now.\n"
+        return "Nothing is deprecated at present.\n"
     rows = (
         (
             f"[{code(each.name)}](/docs/schema#{each.name})",
@@ -148,7 +148,7 @@ def scopes_table() -> str:
         (code(scope.value), scope.label, ", ".join(map(code, fields_with(scope))))
         for scope in Scope
     )
-    return table(("Scope", "What it is for", "Fields that need it"), rows)
+    return table(("Scope", "Purpose", "Fields that need it"), rows)
 
 
 def export_rows_table() -> str:
@@ -272,7 +272,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "scopes": scopes_table,
     "export-rows": export_rows_table,
     "licences": licences_table,
-    "locks": lambda: table(("", "Order", "What", "Lock", "Who takes it"), rows()),
+    "locks": lambda: table(("", "Order", "What", "Lock", "Accepted by"), rows()),
     **{
         f"commands-{duty.split()[0].lower()}": partial(commands_table, duty)
         for duty in DUTIES

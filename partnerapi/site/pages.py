@@ -74,7 +74,7 @@ def failed(request: HttpRequest) -> HttpResponse:
     list(get_messages(request))
     if not (fault_of(error) or took_too_long(error)):
         return server_error(request)
-    # The whole page may need what is away, so it is the same for everybody.
+    # The whole page may need what is away, so it is the same for all readers.
     context = {"is_unknown": isinstance(error, OutcomeUnknown)}
     html = render_to_string("503.html", context)
     return HttpResponse(html, status=503, headers={"Retry-After": "1"})
@@ -172,7 +172,7 @@ def fix_page() -> str:
 
 
 def html_page(request: HttpRequest, html: str) -> HttpResponse:
-    """A page that is the same for everybody who asks this address for it."""
+    """A page that is the same for all readers who asks this address for it."""
     response = cacheable(request, html, "text/html; charset=utf-8")
     response["Content-Security-Policy"] = PAGE_POLICY
     return response

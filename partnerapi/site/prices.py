@@ -25,10 +25,10 @@ Rows = Iterator[tuple[str, str]]
 def prices() -> Rows:
     """What is selected, and its points."""
     yield "a scalar", "0"
-    yield "an object", f"{cost.OBJECT.points}, and what is selected of it"
+    yield "an object", f"{cost.OBJECT.points}, plus the selection of it"
     yield (
         "a connection",
-        "its page size times what is selected of a row. A page has "
+        "its page size times the selection of a row. A page has "
         f"{pages.ROOT_PAGE_SIZE} rows at the root and {pages.NESTED_PAGE_SIZE} below "
         "it, unless `first` or `last` say otherwise",
     )
@@ -39,8 +39,8 @@ def prices() -> Rows:
     )
     yield (
         "`__schema` or `__type`",
-        f"1 for each {introspection.FIELDS_PER_POINT} fields that it answers, at least "
-        f"{cost.INTROSPECTION_COST}",
+        f"1 for each {introspection.FIELDS_PER_POINT} fields that it returns, at "
+        f"least {cost.INTROSPECTION_COST}",
     )
     told: dict[str, list[str]] = defaultdict(list)
     for name, field in fields_with_cost():
@@ -51,7 +51,7 @@ def prices() -> Rows:
     for formula, names in told.items():
         is_any = names == mutations
         yield (
-            "a mutation, also one that is refused" if is_any else listed(names),
+            "a mutation, even if refused" if is_any else listed(names),
             formula,
         )
 
@@ -59,20 +59,19 @@ def prices() -> Rows:
 def formula_of(field: GraphQLField) -> str | None:
     """What is particular about a price; None: it is that of any object or list."""
     price: Cost = field.extensions["cost"]
-    each = "what is selected of it"
+    each = "the selection of it"
     if price.times:
-        each = f"`{price.times}` times {each}, {price.most} times at most"
+        each = f"`{price.times}` times {each}, at most {price.most} times"
     elif price.length:
-        return f"what is selected of an item, once for each of `{price.length}`"
+        return f"the selection of an item, once for each of `{price.length}`"
     elif price.items is not None:
         if (price.items, price.beyond) == (1, None):
             return None
         times = "" if price.items == 1 else f"{price.items:,} times "
-        text = f"{times}what is selected of an item"
+        text = f"{times}the selection of an item"
         if price.beyond is not None:
             text += (
-                f"; once more for each {cost.ITEMS_PER_POINT} items beyond "
-                f"{price.beyond:,}"
+                f"; again for each {cost.ITEMS_PER_POINT} items beyond {price.beyond:,}"
             )
         return text
     elif price.page or price.points <= cost.OBJECT.points:
@@ -116,10 +115,10 @@ def least_prices() -> Rows:
     )
     yield "`totalCount` of a connection at the root", f"{cost.ROOT_COUNT_COST}"
     yield (
-        "each lookup below the root but the first: a connection and its `totalCount`, "
-        "an object that has to be found, such as `owner`, `country` or `issuer`, and "
-        f"{listed(figures)}. It counts once for all rows of a list, and again in each "
-        "place to which a fragment brings it",
+        "each lookup below the root except the first: a connection and its "
+        "`totalCount`, an object that must be looked up, such as `owner`, `country` "
+        f"or `issuer`, and {listed(figures)}. It counts once for all rows of a list, "
+        "and again in each place where a fragment is spread",
         f"{least.STATEMENT_COST}",
     )
     yield (
@@ -146,12 +145,12 @@ def late_prices() -> Rows:
         for name, field in fields_with_cost()
         if field.extensions["cost"].beyond is not None
     ]
-    yield f"items of {listed(beyond)} beyond the first ones", "as above"
+    yield f"items of {listed(beyond)} beyond the first", "as above"
     yield (
-        "a capitalization table at a `date`, of however many issuers",
+        "capitalization tables at a `date`, regardless of the number of issuers",
         f"{captable.PAST_COST}",
     )
-    yield "a page of `events` that holds any, or their number", f"{events.READING_COST}"
+    yield "a non-empty page of `events`, or their number", f"{events.READING_COST}"
     yield "a page of `holdersConnection`", f"{holders.READING_COST}"
     yield (
         "`holderCount`, or `totalCount` of `holdersConnection`, where users hold "
@@ -160,7 +159,7 @@ def late_prices() -> Rows:
         "of single tokens",
     )
     yield (
-        "`balances` of holders, `holdings` of accounts, of however many",
+        "`balances` of holders, `holdings` of accounts, regardless of their number",
         f"{holdings.READING_COST}",
     )
     yield "each order of `placeOrders`", "1"
@@ -169,7 +168,7 @@ def late_prices() -> Rows:
         f"1 for each {mutations.ENDED_PER_POINT}",
     )
     yield (
-        "rows of an [export](exports.md), as they are written",
+        "rows of an [export](exports.md), charged as they are written",
         f"1 for each {ROWS_PER_POINT}",
     )
 
@@ -179,9 +178,9 @@ def other_prices() -> Rows:
     most = f"at most {bills.MOST_REFUSED_COST:,}"
     yield (
         "a refused document",
-        f"{documents.REFUSED_TIMES} times what its text costs, and "
-        f"{documents.POINTS_PER_ERROR} for each error; at least {bills.REFUSED_COST}, "
-        f"{most}",
+        f"{documents.REFUSED_TIMES} times the cost of its text, and "
+        f"{documents.POINTS_PER_ERROR} for each error; at least "
+        f"{bills.REFUSED_COST}, {most}",
     )
     yield "a refused body or key", f"{bills.REFUSED_COST}"
     yield "a refused method, `Content-Type` or `Accept`", "1"
@@ -191,9 +190,9 @@ def other_prices() -> Rows:
     )
     yield (
         "a document or image",
-        f"1, and 1 for each {DOCUMENT_BYTES_PER_POINT:,} bytes that are sent",
+        f"1, and 1 for each {DOCUMENT_BYTES_PER_POINT:,} bytes sent",
     )
-    yield "a download of an export", "1, of the address's budget"
+    yield "a download of an export", "1, from the address's budget"
 
 
 def most() -> Rows:
@@ -209,37 +208,36 @@ def most() -> Rows:
             lookups[price.most_statements].append(name)
     for points, names in below.items():
         yield (
-            f"points of what is selected of the answer of {listed(names)}",
+            f"points of the selection of {listed(names)}",
             f"{points}",
         )
     for count, names in lookups.items():
         yield (
-            "connections, totals and objects that are selected of the answer of "
-            f"{listed(names)}",
+            f"connections, totals and objects in the selection of {listed(names)}",
             f"{count}",
         )
     yield "orders of `placeOrders`", f"{inputs.MOST_ORDERS}"
     yield "root fields of a mutation", f"{limits.MAX_MUTATIONS}"
-    yield "`__schema` and `__type` of a document", f"{limits.MAX_INTROSPECTIONS}"
-    yield "fields that introspections answer", f"{introspection.MAX_FIELDS:,}"
+    yield "`__schema` and `__type` in a document", f"{limits.MAX_INTROSPECTIONS}"
+    yield "fields that introspections return", f"{introspection.MAX_FIELDS:,}"
     yield "characters of a document", f"{documents.MAX_LENGTH:,}"
     yield "characters of an alias", f"{limits.MAX_ALIAS_LENGTH}"
     yield "items and members of all variables", f"{limits.MAX_VALUES:,}"
     yield "characters of an id", f"{limits.MAX_ID_LENGTH}"
     yield "characters of a cursor", f"{limits.MAX_TEXT_LENGTHS['after']:,}"
-    yield "characters of another text that is an argument", f"{limits.MAX_TEXT_LENGTH}"
+    yield "characters of another text argument", f"{limits.MAX_TEXT_LENGTH}"
     yield (
-        "characters that are read of `Accept`, `Accept-Encoding` or `Content-Type`",
+        "characters read of `Accept`, `Accept-Encoding` or `Content-Type`",
         f"{requests.MAX_HEADER_LENGTH:,}",
     )
     yield "characters of an error message", f"{answers.MAX_MESSAGE}"
-    yield "errors that are told one by one", f"{answers.MAX_ERRORS}"
+    yield "errors that are listed individually", f"{answers.MAX_ERRORS}"
     yield (
-        "[exports](exports.md) of an integration account that wait, are written or can "
-        "be downloaded",
+        "[exports](exports.md) of an integration account that are waiting, being "
+        "written or available for download",
         f"{MOST_KEPT}",
     )
     yield (
-        "exports of an integration account that are written at a time",
+        "exports of an integration account written at the same time",
         f"{MOST_AT_WORK}",
     )

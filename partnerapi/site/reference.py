@@ -320,8 +320,8 @@ def errors() -> list[PublishedError]:
             INTERNAL_SERVER_ERROR,
             (EXECUTED, 500),
             MASKED,
-            ("a fault of ours",),
-            "Send it again, a mutation with the same `Idempotency-Key`.",
+            ("an internal fault",),
+            "Send it again, with the same `Idempotency-Key` for a mutation.",
         )
     }
     for kind in subclasses(PartnerAPIError):

@@ -1,6 +1,6 @@
 "use strict";
 
-// What pages have besides their text: they can be read without it.
+// Additions to pages, which can be read without them.
 
 for (const block of document.querySelectorAll("pre")) {
   if (!navigator.clipboard) break;

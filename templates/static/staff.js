@@ -46,7 +46,7 @@ document.addEventListener("click", (event) => {
   }
 });
 
-// Copies a text of the page; where the browser refuses, it is chosen instead.
+// Copies a text of the page; if the browser refuses, selects it instead.
 for (const button of document.querySelectorAll("button[data-copy]")) {
   const text = document.getElementById(button.dataset.copy);
   const status = button.parentElement.querySelector("[role=status]");

@@ -104,15 +104,18 @@ def test_semicolons_and_tabs_separate_as_well(load, separator):
         (BO.replace("NO", "ZZ"), "line 3, country: 'ZZ' is not an ISO 3166"),
         ("Ace,COMPANY,,,529900T8BM49AURSDO56,", "line 3, lei: '529900T8BM49AURSDO56'"),
         (ACME, f"line 3, wallet: {WALLET} is already on line 2"),
-        (BO.replace("Bo van", "Bo\u200bvan"), "line 3, name: holds the invisible char"
-         "acter U+200B (ZERO WIDTH SPACE) as its character 3; remove it"),
-        (BO.replace("Berg", "Berg\xa0"), "line 3, name: holds the invisible character "
-         "U+00A0 (NO-BREAK SPACE) as its character 12; remove it"),
-        (BO.replace("Bo@", "\ufeffBo@"), "line 3, email: holds the invisible character "
-         "U+FEFF"),
-        (BO.replace("Berg", "\u202eBerg"), "line 3, name: holds the invisible character"
-         " U+202E (RIGHT-TO-LEFT OVERRIDE)"),
-        (BO.replace("Berg", "Be\0rg"), "line 3, name: holds the control character U+"),
+        (BO.replace("Bo van", "Bo\u200bvan"),
+            "line 3, name: contains the invisible character U+200B (ZERO WIDTH "
+            "SPACE) as its character 3; remove it"),
+        (BO.replace("Berg", "Berg\xa0"),
+            "line 3, name: contains the invisible character U+00A0 (NO-BREAK SPACE) "
+            "as its character 12; remove it"),
+        (BO.replace("Bo@", "\ufeffBo@"), "line 3, email: contains the invisible "
+            "character U+FEFF"),
+        (BO.replace("Berg", "\u202eBerg"),
+            "line 3, name: contains the invisible character U+202E (RIGHT-TO-LEFT "
+            "OVERRIDE)"),
+        (BO.replace("Berg", "Be\0rg"), "line 3, name: contains the control char"),
         ("Bo,INDIVIDUAL,bo@example.com", "line 3: 3 fields, the header has 6"),
     ],
 )  # fmt: skip

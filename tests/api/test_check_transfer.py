@@ -41,7 +41,7 @@ def test_the_dry_run_says_what_the_transfer_does(world: World, partner: Ask, see
     dice = random.Random(seed)
     company = Company(dice)
     company.bind()
-    # The record of who requested what is not carried any further.
+    # The record of requests ends here.
     as_committed()
     accounts = [
         Account.objects.open(world.partner, holder.user, STAFF, timezone.now())

@@ -207,8 +207,8 @@ def measure(rows: int, console: Console, pace: Pace) -> bool:
     console.print(table)
     dear = [one for one in costs.values() if one.is_too_dear(len(TILES), pace)]
     for cost in dear:
-        console.print(f"Too dear: {cost}")
-    console.print(f"{len(dear)} of {len(costs)} pages are too dear")
+        console.print(f"Too costly: {cost}")
+    console.print(f"{len(dear)} of {len(costs)} pages are too costly")
     return not dear
 
 

@@ -175,7 +175,7 @@ def check(token_id: UUID, written: list[Written]) -> None:
     rows = BookChange.objects.filter(token=token_id).order_by("sequence")
     stored = list(rows.values_list("sequence", flat=True))
     if not told == stored == list(range(1, len(told) + 1)):
-        sys.exit(f"{token_id}: the numbers told are not those that are there")
+        sys.exit(f"{token_id}: the numbers returned are not those that are there")
     levels = {price: left for one in written for price, left in one.levels.items()}
     found = BookLevel.objects.filter(token=token_id)
     if dict(found.values_list("price_cents", "quantity")) != levels:

@@ -1,4 +1,4 @@
-"""CPU of a web process and PostgreSQL for each point of documents made to be dear.
+"""CPU of a web process and PostgreSQL for each point of documents made to be costly.
 
 python -m tests.benchmarks.dear_documents
 """
@@ -37,12 +37,13 @@ CLIENTS, LISTS = 100, 100
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.benchmarks.dear_documents",
-        description="Send each body until its CPU can be told, by turns with the "
-        "benchmark's nested page and with `{ __typename }`, whose CPU is taken off, "
-        "and divide it by its points. Ends with an error where a "
-        f"point costs more than {MOST_RATIO:g} times what it costs on the benchmark's "
-        "nested page, where something is free, or where a body that a spent budget "
-        f"refuses costs more than {MOST_SPENT_RATIO:g} times `{{ __typename }}`.",
+        description="Send each body until its CPU can be measured, by turns with the "
+        "benchmark's nested page and with `{ __typename }`, whose CPU is "
+        "taken off, and divide it by its points. Ends with an error where a "
+        f"point costs more than {MOST_RATIO:g} times what it costs on the "
+        "benchmark's nested page, where something is free, or where a body that "
+        f"a spent budget refuses costs more than {MOST_SPENT_RATIO:g} times `{{ "
+        "__typename }`.",
     )
     parser.add_argument("--only", default="", help="a pattern of names of bodies")
     only: str = parser.parse_args().only
@@ -217,13 +218,13 @@ def measure(only: str, key: str, directory: Path, console: Console) -> int:
             wrong += cost.points < 1 or ratio > MOST_RATIO
         for name, each in (("{ __typename }", least), ("nested page", page)):
             console.print(row(name, each, each is page), highlight=False)
-    console.print("The dearest:")
+    console.print("The most costly:")
     for _, text in sorted(rows)[-MOST_TOLD:]:
         console.print(text, highlight=False)
     spent = {"PARTNER_API_ANONYMOUS_BUDGET_POINTS": "10"}
     spent["PARTNER_API_ANONYMOUS_BUDGET_REFILL"] = "1"
     wrong += measure_spent(chosen, key, spent, directory, console)
-    console.print(f"{wrong} of {len(chosen)} bodies are too dear")
+    console.print(f"{wrong} of {len(chosen)} bodies are too costly")
     return int(bool(wrong))
 
 
@@ -252,7 +253,7 @@ def measure_spent(
             if ratio > MOST_SPENT_RATIO:
                 console.print(f"{ratio:5.2f} × refused: {name}", highlight=False)
                 wrong += 1
-    console.print(f"refused, the dearest: {dearest[0]:.2f} × {dearest[1]}")
+    console.print(f"refused, the most costly: {dearest[0]:.2f} × {dearest[1]}")
     return wrong
 
 

@@ -76,7 +76,7 @@ ORDERS = {"nobody": "a.id", "anybody": "a.id", "first": "a.user_id"}
 
 
 def load(accounts: int, console: Console) -> dict[tuple[str, int], Any]:
-    """Tokens by who sold, and by how many accounts they have."""
+    """Tokens by seller, and by how many accounts they have."""
     from django.db import connection
 
     from issuers.register.verification import HOLDING_PERIODS

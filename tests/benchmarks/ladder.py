@@ -59,10 +59,10 @@ KEEP = r"""
     bids: levels("bid"),
   });
   window.shown = [];
-  window.told = [{ at: now(), down: !down.hidden }];
+  window.turns = [{ at: now(), down: !down.hidden }];
   new MutationObserver(keep).observe(ladder, { childList: true });
   new MutationObserver(() => {
-    if (told.at(-1).down === down.hidden) told.push({ at: now(), down: !down.hidden });
+    if (turns.at(-1).down === down.hidden) turns.push({ at: now(), down: !down.hidden });
   }).observe(down, { attributeFilter: ["hidden"] });
   keep();
 }
@@ -133,8 +133,8 @@ def ladder_of(shown: dict[str, Any]) -> tuple[list[Any], list[Any]]:
 
 def banner_seconds(page: "Page", is_shown: bool, since: float) -> float:
     """Wait until the page says, or no longer says, that no one answers."""
-    page.wait_for_function("(shown) => told.at(-1).down === shown", arg=is_shown)
-    at: float = page.evaluate("told.at(-1).at")
+    page.wait_for_function("(shown) => turns.at(-1).down === shown", arg=is_shown)
+    at: float = page.evaluate("turns.at(-1).at")
     return at - since
 
 

@@ -1,4 +1,4 @@
-"""How long a mutation holds a book, by what is selected of its answer.
+"""How long a mutation holds a book, by the selection of its answer.
 
 Run it with `python -m tests.benchmarks.trading_answers`. Orders that trade at once are
 placed by turns with `{ order { id } }` and with each selection of a kind that is
@@ -58,7 +58,7 @@ SELECTIONS = {
     "the table": "order { token { issuer { capitalizationTable { totalValue "
     "holderCount } } } }",
 }
-"""By what is asked for; § is how much of it, and grows until it is too dear."""
+"""By what is asked for; § is how much of it, and grows until it is too costly."""
 REPEATED = {"a§": "a#: updatedAt", "b§": "b#: orders(first: 1) { totalCount }"}
 
 

@@ -130,7 +130,7 @@ class Run:
                 )
             self.judge_events(partner, seen)
         for partner, lost in not_told():
-            self.wrong.append(f"{partner} was not told of {lost} events")
+            self.wrong.append(f"{partner} did not get {lost} events")
 
     def judge_events(self, partner: UUID, seen: list[Seen]) -> None:
         from issuers.models import Event as Row

@@ -4,8 +4,8 @@ Run it with `python -m tests.benchmarks.trading_flat`; it takes a quarter of an 
 two installations one has a past of 10,000 orders and trades, the other one of a
 million; each has a market with 10 levels on each side, and one with 1,000. By turns
 each takes orders one by one, half of which trade. It ends with exit code 1 where the
-longer past, or the deeper book, makes the middle order more than 1.3 times as dear, in
-time or in processor.
+longer past, or the deeper book, makes the middle order more than 1.3 times as costly,
+in time or in processor.
 """
 
 import argparse

@@ -56,7 +56,7 @@ ACCOUNTS = """
 
 
 def fill(events: int) -> tuple[list[bytes], bytes]:
-    """The partner's dear requests, and the stranger's."""
+    """The partner's costly requests, and the stranger's."""
     from accounts.access import Scope
     from issuers.models import Issuer
     from partnerapi.sandbox.data.approvals import approved_key
@@ -202,7 +202,7 @@ def main(pace: Pace) -> int:
         if options.against:
             (directory / "code").mkdir()
             code = code_of(options.against, directory / "code")
-            theirs = servers.enter_context(web(directory / "log of theirs", code))
+            theirs = servers.enter_context(web(directory / "their log", code))
             compared = compare(ours, theirs, cheap)
     p50, p99 = (waited[int(len(waited) * part)] for part in (0.5, 0.99))
     show = sys.stdout.write

@@ -118,7 +118,7 @@ class Clients:
         connection.close()
 
     def go_on(self, key: Key) -> None:
-        """After a key's first answer: the next key, and old ones once more."""
+        """After a key's first answer: the next key, and old ones again."""
         chain = self.chains[key.account]
         following = chain[key.place + 1 : key.place + 2]
         for new in following:

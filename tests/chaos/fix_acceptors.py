@@ -132,7 +132,7 @@ class AcceptorProcess:
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise FailedAcceptor("it did not end in time") from None
-        # Before it listens nothing is to be ended in good order.
+        # Before it listens there is nothing to shut down.
         if code != 0 and (code != -signal.SIGTERM or self.listens()):
             raise FailedAcceptor(f"it ended with {code}: {self.end_of_log()}")
 

@@ -51,8 +51,8 @@ SLOW_SECONDS = 25.0
 SILENT_SECONDS = 20.0
 REASONS = {
     "a client that stops reading": "slow consumer: a TestRequest was not answered",
-    "a Logon that trickles": "no whole Logon within 5 s",
-    "silent connections": "no whole Logon within 5 s",
+    "a Logon that trickles": "no complete Logon within 5 s",
+    "silent connections": "no complete Logon within 5 s",
     "wrong Logons": "Too many failed Logons",
 }
 

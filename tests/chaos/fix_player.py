@@ -327,8 +327,8 @@ class Player:
         unsaid = [f"no answer to {request}" for request in states.unanswered]
         for holding in self.reader.holdings.values():
             for symbol in holding.symbols:
-                if not holding.is_once and states.told.get(symbol) != READY:
-                    unsaid.append(f"{symbol} is {states.told.get(symbol)}, not ready")
+                if not holding.is_once and states.shown.get(symbol) != READY:
+                    unsaid.append(f"{symbol} is {states.shown.get(symbol)}, not ready")
         return unsaid
 
 

@@ -21,7 +21,7 @@ class Wrong(Exception):
 
 
 class States:
-    """`told` holds the last state of each symbol, `prices` the prices of f's.
+    """`shown` holds the last state of each symbol, `prices` the prices of f's.
 
     `due` is the symbol of a W, which its state is to follow, or "". `asked` are the
     symbols of requests by their ids, "" for the market; `unanswered` those of them
@@ -40,7 +40,7 @@ class States:
     def lose(self) -> None:
         """Messages were lost, and with them what they said."""
         self.due = ""
-        self.told: dict[str, str] = {}
+        self.shown: dict[str, str] = {}
         self.unanswered: set[str] = set()
 
     def ask(self, request: str, symbol: str) -> None:
@@ -79,7 +79,7 @@ class States:
             raise Wrong(f"{message!r}: no state of a token that is traded")
         check_instant(message.get(60))
         if not request:
-            self.told[symbol] = state
+            self.shown[symbol] = state
         figures = [message.get(tag) for tag in (LOW, LAST, HIGH)]
         if any(figures):
             prices = list(map(cents, figures))
@@ -118,4 +118,4 @@ def check_instant(text: str) -> None:
     try:
         read_timestamp(text)
     except ValueError:
-        raise Wrong(f"{text} is no time") from None
+        raise Wrong(f"{text} is not a time") from None

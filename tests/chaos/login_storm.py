@@ -81,7 +81,7 @@ class Guesser(threading.Thread):
             known = {
                 b"<h1>Signing in is locked": "locked out",
                 b"correct email": "wrong password",
-                b"not looked at": f"{answer.status}, not looked at",
+                b"not checked": f"{answer.status}, not checked",
             }
             [said] = [name for part, name in known.items() if part in text]
             self.answers[said] += 1
@@ -174,7 +174,9 @@ def until_it_answers(port: int) -> None:
 
 def told(log: Path) -> int:
     lines = re.findall(r"Sign-in of .*?$", log.read_text(), re.M)
-    left_out = (re.findall(r"\((\d+) more like it before\)", line) for line in lines)
+    left_out = (
+        re.findall(r"\((\d+) similar messages omitted\)", line) for line in lines
+    )
     return len(lines) + sum(int(count) for counts in left_out for count in counts)
 
 

@@ -76,7 +76,7 @@ class Report:
         if self.counted != asked:
             yield f"/metrics counted {self.counted:g} of {asked} requests"
         if not self.told:
-            yield "a revoked right was not told"
+            yield "a revoked right was not reported"
 
 
 def status_of(address: str) -> int:

@@ -204,7 +204,7 @@ def beside_the_primary(
     on(standby, "SELECT pg_wal_replay_resume()")
     until(lambda: replayed(primary, standby))
     says = of_database(address_of_standby(os.environ["DATABASE_URL"]))
-    named = "a standby, which only reads" in says
+    named = "a standby, which is read-only" in says
     report.claim("doctor names a DATABASE_URL that is a standby's", named, says)
 
 
@@ -270,7 +270,7 @@ def in_place_of_the_primary(
         on(standby, "SELECT pg_promote()")
         until(lambda: not on(standby, "SELECT pg_is_in_recovery()"))
         code = partner.table(register.issuer).code
-        report.claim("a promotion disturbs nobody", code == "200", code)
+        report.claim("a promotion disturbs no one", code == "200", code)
     report.outage = dict(reader.codes)
     report.claim("a reader was always answered", set(reader.codes) == {"200"})
 
@@ -301,7 +301,7 @@ def while_the_primary_stands_still(
     until(lambda: partner.supply(register.issuer) == 109)
     again = partner.table(register.issuer, table["date"]).data
     report.claim(
-        "a table told in a standstill is told again", again == table, [table, again]
+        "a table shown in a standstill is shown again", again == table, [table, again]
     )
 
 

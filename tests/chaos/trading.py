@@ -2,12 +2,12 @@
 
 Run it with `python -m tests.chaos.trading`; `--seconds 5` is a short form. Sixteen
 clients place, amend and cancel orders over HTTP, each request with a key, until it is
-answered. Web workers get SIGKILL, sessions of PostgreSQL are ended in the midst of
-their work, and two of them get SIGKILL, after which the server recovers. It ends with
-exit code 1 when an order is there twice or lost, when cash or units have changed in
-all, when a rule of `verify market`, `verify cash` or `verify register` is broken, when
-PostgreSQL met a deadlock or an internal error was answered; and when a control does no
-harm: such traders without idempotency, over a server that does not write its commits.
+answered. Web workers get SIGKILL, sessions of PostgreSQL are ended during their work,
+and two of them get SIGKILL, after which the server recovers. It ends with exit code 1
+when an order is there twice or lost, when cash or units have changed in all, when a
+rule of `verify market`, `verify cash` or `verify register` is broken, when PostgreSQL
+met a deadlock or an internal error was answered; and when a control does no harm: such
+traders without idempotency, over a server that does not write its commits.
 """
 
 import argparse
@@ -59,7 +59,7 @@ WRITER = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'"
 
 @dataclass
 class Report:
-    """`control` is what was found where harm is to be found; `seconds` in all."""
+    """`control` is what was found where harm must be found; `seconds` in all."""
 
     findings: "Findings"
     repeated: dict[str, int]

@@ -80,12 +80,12 @@ def test_each_of_many_faults_is_named_with_its_remedy(tmp_path: Path):
         ("pepper", "failed", "is refused", "PARTNER_API_KEY_PEPPER"),
         ("certificate", "failed", "partners refuse it", "SIGHUP"),
         ("valkey", "warning", "does not answer", "REDIS_URL"),
-        ("worker", "unknown", "Valkey takes no task", "Valkey"),
+        ("worker", "unknown", "Valkey accepts no task", "Valkey"),
         ("logon", "failed", "", "run_fix_acceptor"),
         ("web", "failed", "is not answered", "gunicorn"),
         (f"disk {tmp_path}/not mounted", "failed", "No such file", "mount"),
         ("database", "ok", "", ""),
-        ("replica", "failed", "is no standby", "REPLICA_URL"),
+        ("replica", "failed", "is not a standby", "REPLICA_URL"),
         ("clock", "ok", "", ""),
         ("migrations", "ok", "", ""),
         ("grants", "ok", "", ""),
@@ -142,7 +142,7 @@ def test_a_worker_is_tried_by_a_task_and_counts_it(tmp_path: Path):
     dead = doctor(environment)[1]["worker"]
     assert dead["state"] == "failed"
     assert "celery --app=partnerapi worker" in dead["remedy"]
-    # It has expired, and waits for who throws it away.
+    # It has expired, and waits to be deleted.
     waiting = samples(Queue())
     assert waiting["partnerapi_queue_tasks"] >= 1
     assert waiting["partnerapi_queue_oldest_seconds"] > 0

@@ -62,7 +62,9 @@ def test_a_database_that_only_reads():
     with connection.cursor() as cursor:
         cursor.execute("SET default_transaction_read_only = on")
         [found] = database.database()
-        named(found, State.FAILED, "it only reads", "default_transaction_read_only off")
+        named(
+            found, State.FAILED, "it is read-only", "default_transaction_read_only off"
+        )
         cursor.execute("SET default_transaction_read_only = off")
         [found] = database.database()
         assert found.state is State.OK
@@ -99,7 +101,7 @@ def test_a_role_that_owns_the_tables():
 def test_a_variable_of_an_earlier_release(settings: Any):
     settings.REMOVED_BUT_SET = ["DEBUG"]
     [found] = installation.settings_stand()
-    named(found, State.WARNING, "DEBUG is set and no longer read", "Unset DEBUG")
+    named(found, State.WARNING, "DEBUG is set but no longer used", "Unset DEBUG")
     settings.REMOVED_BUT_SET = []
     [found] = installation.settings_stand()
     assert found.state is State.OK

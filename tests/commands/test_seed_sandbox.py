@@ -368,7 +368,10 @@ def test_a_register_grows_in_steps_to_what_it_would_be_at_once(seeded):
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        ("nobody=50", "nobody is not a company of the sandbox; choose of lumarelle-"),
+        (
+            "unknown=50",
+            "unknown is not a company of the sandbox; choose one of lumarelle-",
+        ),
         (f"{SMALL}=39", "vergelune has 40 legacy shareholders; 39 are asked for"),
         (SMALL, "'vergelune' is not SLUG=NUMBER"),
         (f"{SMALL}=-1", "'vergelune=-1' is not SLUG=NUMBER"),

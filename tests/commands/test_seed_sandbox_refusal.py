@@ -11,7 +11,7 @@ def test_refuses_a_database_with_issuers_of_somebody_else():
     Issuer.objects.create(
         trading_name="Real", slug="real", trading_location="Paris", owner=owner
     )
-    with pytest.raises(CommandError, match="holds issuers that are not the sandbox's"):
+    with pytest.raises(CommandError, match="has issuers that are not the sandbox's"):
         call_command("sandbox", "seed")
     assert Issuer.objects.count() == 1
     assert User.objects.count() == 1

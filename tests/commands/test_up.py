@@ -259,7 +259,7 @@ def test_the_start_after_a_kill_cleans_up(state):
         }
         log = running.log.read_text()
         for name in ("web", "market", "worker", "beat", "valkey", "postgres"):
-            assert f"ended {name}, left over from a run that was killed" in log
+            assert f"stopped {name}, left over from a run that was killed" in log
         assert [child for child in left if child.is_running()] == []
         ends_with(running, "postgres")
 
@@ -303,7 +303,7 @@ def test_a_port_in_use_is_named(fresh):
         port = taken.getsockname()[1]
         assert one_line(refused(fresh, port)) == (
             f"CommandError: port {port} cannot be used: Address already in use; stop "
-            "what listens there, or choose another with --port"
+            "the program that listens there, or choose another port with --port"
         )
 
 
@@ -318,8 +318,8 @@ def test_a_port_for_fix_in_use_is_named_before_anything_begins(fresh):
             check=False,
         )
     assert one_line(ended.stderr) == (
-        f"CommandError: port {port} cannot be used: Address already in use; stop "
-        "what listens there, or choose another with --fix-port"
+        f"CommandError: port {port} cannot be used: Address already in use; stop the "
+        "program that listens there, or choose another port with --fix-port"
     )
 
 
@@ -330,7 +330,7 @@ def test_an_unreadable_directory_is_named(tmp_path):
     without = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
     prefix = without if os.geteuid() == 0 else []
     assert one_line(refused(closed / "state", free_port(), prefix)) == (
-        f"CommandError: {closed}/state: Permission denied; mend that, or choose "
+        f"CommandError: {closed}/state: Permission denied; correct that, or choose "
         "another directory with --directory"
     )
 
@@ -339,8 +339,8 @@ def test_a_file_in_place_of_the_directory_is_named(tmp_path):
     file = tmp_path / "file"
     file.touch()
     assert one_line(refused(file, free_port())) == (
-        f"CommandError: {file}: File exists; mend that, or choose another directory "
-        "with --directory"
+        f"CommandError: {file}: File exists; correct that, or choose another "
+        "directory with --directory"
     )
 
 
@@ -367,8 +367,8 @@ def test_data_of_another_version_of_postgresql_are_not_touched(open_state):
     (open_state / "servers" / "postgresql-99").mkdir(parents=True)
     line = one_line(refused(open_state, free_port()))
     assert line.startswith(
-        f"CommandError: the data in {open_state}/servers were written by PostgreSQL "
-        "99, and this machine has "
+        f"CommandError: the data in {open_state}/servers was written by PostgreSQL "
+        "99, but this machine has "
     )
     assert line.endswith(
         "; install PostgreSQL 99, or choose another directory with --directory"
@@ -382,8 +382,8 @@ def test_a_database_of_ones_own_is_filled_only_when_that_is_allowed(fresh):
         for name in ("DATABASE_URL", "REDIS_URL")
     }
     assert one_line(refused(fresh, free_port(), **configured)) == (
-        "CommandError: DATABASE_URL names a database of your own, and `up` fills it "
-        "with sandbox data; set PARTNER_API_SANDBOX=true to allow that"
+        "CommandError: DATABASE_URL names your own database, which `up` fills with "
+        "sandbox data; set PARTNER_API_SANDBOX=true to allow that"
     )
 
 

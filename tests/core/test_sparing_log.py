@@ -25,7 +25,10 @@ def test_a_kind_is_written_once_until_its_time_is_over(caplog, monkeypatch):
     monkeypatch.setattr(sparing_log, "LINE_SECONDS", 0.0)
     log.warn("%d was cut", 51)
     log.warn("%d was cut", 52)
-    assert caplog.messages[2:] == ["51 was cut (49 more like it before)", "52 was cut"]
+    assert caplog.messages[2:] == [
+        "51 was cut (49 similar messages omitted)",
+        "52 was cut",
+    ]
 
 
 @pytest.fixture

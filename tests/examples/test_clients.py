@@ -200,7 +200,7 @@ def test_sends_a_change_again_with_its_key_when_the_answer_is_lost(
     suspended_once(ended.stdout)
     assert "refused: INVALID_STATUS_TRANSITION" in ended.stdout
     suspension, refused = dict.fromkeys(keys)
-    # Lost, tried again, and once more by the program itself; lost, tried again.
+    # Lost, tried again, and again by the program itself; lost, tried again.
     assert keys == [suspension, suspension, suspension, refused, refused]
 
 

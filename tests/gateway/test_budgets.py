@@ -185,7 +185,7 @@ def test_says_so_when_waiting_does_not_help(world: World, stranger: Ask, setting
     answer = stranger(LIST % 100)
     assert (answer.status, answer.code) == (429, "THROTTLED")
     assert answer.errors[0]["message"].endswith(
-        "it never holds more than 50, so ask for less at once."
+        "it never holds more than 50, so request less at a time."
     )
 
 

@@ -193,7 +193,7 @@ def test_whatever_costs_too_much_is_named(
 
 
 def test_fragments_cannot_make_it_long_to_name_the_dearest(partner: Ask):
-    """2¹¹ paths, each of lists inside lists: the dearest are found by following."""
+    """2¹¹ paths, each of lists inside lists: the most costly are found by following."""
     levels = " ".join(
         f"fragment L{n} on Issuer {{ a: tokens {{ nodes {{ issuer {{ ...L{n + 1} }} }} "
         f"}} b: tokens {{ nodes {{ issuer {{ ...L{n + 1} }} }} }} }}"

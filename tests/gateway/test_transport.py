@@ -396,7 +396,7 @@ def test_ends_a_check_after_twenty_errors(
     answer = asked(30)
     assert len(answer.errors) == 21
     assert answer.errors[-1] == {
-        "message": "There are more errors; the check ends after 20.",
+        "message": "There are more errors; checking stops after 20.",
         "extensions": {"code": code, "requestId": answer.headers["X-Request-Id"]},
     }
 

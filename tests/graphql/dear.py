@@ -349,7 +349,7 @@ VALUES: dict[str, tuple[str, Any]] = {
     "lists 200 deep": (TYPENAME, {"v": orjson.loads("[" * 200 + "]" * 200)}),
     "900,000 characters": (TYPENAME, {"v": "x" * 900_000}),
     "900,000 emoji bytes": (TYPENAME, {"v": "🏢" * 220_000}),
-    "a variable that is no number": (
+    "a variable that is not a number": (
         "query ($n: Int) { issuers(first: $n) { totalCount } }",
         {"n": "x" * 100_000},
     ),

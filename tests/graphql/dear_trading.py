@@ -1,4 +1,4 @@
-"""Bodies of `dear` that ask for what trading adds."""
+"""Further bodies that ask for what trading adds."""
 
 from tests.graphql.hostile import times
 

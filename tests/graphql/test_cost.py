@@ -175,11 +175,11 @@ def test_leaves_cost_nothing_unless_they_say_so():
         ),
         (
             Field(HOLDERS, count=graphene.Int(), cost=Cost(length="count")),
-            "Query.holders is said to be as long as `count`, which is no list.",
+            "Query.holders has the length of `count`, which is not a list.",
         ),
         (
             Field(Holder, depth=graphene.String(), cost=Cost(times="depth", most=9)),
-            "Query.holders costs `depth` times as much, which is no Int.",
+            "Query.holders costs `depth` times as much, which is not an Int.",
         ),
         (
             Field(HOLDERS, cost=Cost(items=0)),

@@ -35,7 +35,7 @@ UNREADABLE = {
     "300 fragments that no one spreads",
     "numbers",
 }
-"""Nobody parses these, so that there is nothing to validate."""
+"""No code parses these, so that there is nothing to validate."""
 
 
 def told(errors: list[GraphQLError]) -> list[object]:

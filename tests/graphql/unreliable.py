@@ -45,7 +45,7 @@ def values(kind: str, usual: Any) -> Any:
     def resolve(parents: list[Any], info: Any, **arguments: Any) -> list[Any]:
         key = f"{kind}{sorted(arguments.items())}"
         if info.context.unreliable and Random(key).random() < 0.05:
-            raise BadUserInput(f"{kind} fails for everybody", argument="x")
+            raise BadUserInput(f"{kind} fails for all callers", argument="x")
         return [one(parent, key, info.context.unreliable) for parent in parents]
 
     def one(parent: Any, key: str, unreliable: bool) -> Any:

@@ -189,8 +189,8 @@ def test_the_command_says_what_is_held_and_how_far_it_came(issuer):
         dry = impatient(lambda: deliver(issuer, *run, "--dry-run"))
         error = impatient(lambda: deliver(issuer, *run))
     held = (
-        "Somebody else holds a token's ledger, and it did not come free (canceling "
-        "statement due to lock timeout). "
+        "Another transaction holds a token's ledger and did not release it in time "
+        "(canceling statement due to lock timeout). "
     )
     assert str(dry) == f"{held}Nothing was written; run the command again."
     assert str(error) == (

@@ -137,7 +137,7 @@ def test_every_wrong_row_is_reported_by_the_line_it_starts_on(run, capsys):
         (b"", "line 1: the file is empty"),
         (HEADER.encode(), "line 1: no rows below the header"),
         (f"{HEADER}\nM\xfcnchen".encode("latin-1"), "line 2: byte 0xfc is not UTF-8"),
-        (f"{HEADER},sector".encode(), "line 1, sector: this column stands in the"),
+        (f"{HEADER},sector".encode(), "line 1, sector: this column is in the"),
         (
             HEADER.replace(",sector,", ",branch,").encode(),
             "line 1, sector: this column is missing",
@@ -145,7 +145,7 @@ def test_every_wrong_row_is_reported_by_the_line_it_starts_on(run, capsys):
         (f'{HEADER}\n10,"Tech'.encode(), "line 2: unreadable from here on"),
         (
             f"{HEADER}\n{SOFTWARE.replace('Makers', chr(0))}".encode(),
-            "line 2, description: holds the control character U+0000",
+            "line 2, description: contains the control character U+0000",
         ),
     ],
 )

@@ -213,7 +213,7 @@ def test_a_symbol_keeps_the_hyphen_that_it_ends_in(run):
         ("ACM", "A" * 21, "symbol: has 21 characters; the limit is 20"),
         ("Acme SA", "", "name: is empty"),
         ("Acme SA", "A" * 201, "name: has 201 characters; the limit is 200"),
-        ("Acme SA", "Acme\x07SA", "name: holds the control character U+0007"),
+        ("Acme SA", "Acme\x07SA", "name: contains the control character U+0007"),
         ("Paris", "", "city: is empty"),
         (
             "https://acme.example",

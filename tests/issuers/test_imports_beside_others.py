@@ -204,13 +204,16 @@ def test_an_import_says_what_is_held(issuer, tmp_path):
         LegacyShareholder.objects.select_for_update().get(reference="L-1")
         said = refused(*command, issuer=issuer.slug, staff=STAFF)
     assert said == (
-        "Somebody else holds one of the lines, and it did not come free (canceling "
-        "statement due to lock timeout). Nothing was changed; run this again."
+        "Another transaction holds one of the lines and did not release it in time "
+        "(canceling statement due to lock timeout). Nothing was changed; run this "
+        "again."
     )
     with transaction.atomic():
         import_lines(issuer, "L-2")
         said = refused(*command, issuer=issuer.slug, staff=STAFF)
-    assert said.startswith("Somebody else holds what this needs, and it did not come")
+    assert said.startswith(
+        "Another transaction holds rows that this needs and did not release"
+    )
     lines = LegacyShareholder.objects.order_by("reference")
     assert list(lines.values_list("number_of_shares", flat=True)) == [5, 5]
 
@@ -222,7 +225,7 @@ def test_an_import_of_companies_says_what_is_held(tmp_path):
     with transaction.atomic():
         Issuer.objects.select_for_update().get()
         said = refused("import", "issuers", file)
-    assert said.startswith("Somebody else holds an issuer, and it did not come free")
+    assert said.startswith("Another transaction holds an issuer and did not release it")
     assert Issuer.objects.get().trading_location == "Paris"
 
 
@@ -238,8 +241,9 @@ def test_a_command_that_writes_the_register_says_what_is_held(issuer):
             "ledger", "mint", "ACM", "5", staff=STAFF, reason="Capital increase"
         )
     assert said == (
-        "Somebody else holds a token's ledger, and it did not come free (canceling "
-        "statement due to lock timeout). Nothing was written; run the command again."
+        "Another transaction holds a token's ledger and did not release it in time "
+        "(canceling statement due to lock timeout). Nothing was written; run the "
+        "command again."
     )
 
 
@@ -267,7 +271,7 @@ def test_a_deadlock_is_told_too(issuer, tmp_path):
     for thread in threads:
         thread.join()
     assert errors == [
-        "Somebody else holds a user, and it did not come free (deadlock "
+        "Another transaction holds a user and did not release it in time (deadlock "
         "detected). Nothing was changed; run this again."
     ]
 

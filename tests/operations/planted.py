@@ -155,7 +155,7 @@ def end_sessions(session: Any) -> None:
     )
 
 
-@named("database", "it only reads", "default_transaction_read_only")
+@named("database", "it is read-only", "default_transaction_read_only")
 def it_only_reads(living: Living) -> Iterator[None]:
     with setting(living, default_transaction_read_only="on"):
         yield
@@ -174,7 +174,7 @@ def setting(living: Living, **values: str) -> Iterator[None]:
         session.execute("SELECT pg_reload_conf()")
 
 
-@named("room", "PostgreSQL cannot write", "space on its disk", needs_disk=True)
+@named("room", "PostgreSQL cannot write", "disk space", needs_disk=True)
 def its_disk_is_full(living: Living) -> Iterator[None]:
     with filled(living.disk):
         yield
@@ -334,7 +334,7 @@ def an_index_is_invalid(living: Living) -> Iterator[None]:
         session.execute("DROP INDEX unfinished")
 
 
-@named("checksums", "1 in partnerapi", "restore what is damaged")
+@named("checksums", "1 in partnerapi", "restore damaged data")
 def a_page_is_damaged(living: Living) -> Iterator[None]:
     with living.administrator() as session:
         session.execute("CREATE TABLE damaged AS SELECT n FROM generate_series(1, 9) n")
@@ -379,7 +379,7 @@ def each_job_fails_as_its_sequence_is_at_its_end(living: Living) -> Iterator[Non
         yield
 
 
-@named("sequences", "may not look at", "grant_application_role")
+@named("sequences", "may not read", "grant_application_role")
 def a_sequence_cannot_be_looked_at(living: Living) -> Iterator[None]:
     right = f"SELECT ON {SEQUENCE}"
     with statement(
@@ -531,21 +531,21 @@ def the_worker_stands_still(living: Living) -> Iterator[None]:
         yield
 
 
-@named("queue", "tasks wait, the oldest for", "Start a worker, or more of them")
+@named("queue", "tasks are waiting, the oldest for", "Start a worker, or more of them")
 def the_queue_only_grows(living: Living) -> Iterator[None]:
     with ended(living.parts["worker"]):
         time.sleep(62)
         yield
 
 
-@named("beat", "no job begins", "celery --app=partnerapi beat")
+@named("beat", "no job starts", "celery --app=partnerapi beat")
 def beat_has_ended(living: Living) -> Iterator[None]:
     with ended(living.parts["beat"]):
-        until(lambda: any("no job begins" in one for one in living.attention()))
+        until(lambda: any("no job starts" in one for one in living.attention()))
         yield
 
 
-@named("beat", "2 beats ask for each job", "End all but one")
+@named("beat", "2 beats start each job", "End all but one")
 def there_are_two_beats(living: Living) -> Iterator[None]:
     first = living.parts["beat"]
     command = [*first.command[:-1], str(living.place / "another-schedule")]
@@ -577,7 +577,7 @@ def versions_are_mixed(living: Living) -> Iterator[None]:
 # This machine and its settings
 
 
-@named("backup", "The newest in", "make one now")
+@named("backup", "The newest backup in", "make one now")
 def the_last_backup_is_two_days_old(living: Living) -> Iterator[None]:
     old = time.time() - 2 * 86_400
     os.utime(living.backup, (old, old))
@@ -638,7 +638,7 @@ def the_pepper_is_another(living: Living) -> Iterator[Mapping[str, str]]:
     yield {"PARTNER_API_KEY_PEPPER": "another0123456789" * 4}
 
 
-@named("settings", "DEBUG is set and no longer read", "Unset DEBUG")
+@named("settings", "DEBUG is set but no longer used", "Unset DEBUG")
 def pages_tell_of_the_code(living: Living) -> Iterator[Mapping[str, str]]:
     yield {"DEBUG": "true"}
 

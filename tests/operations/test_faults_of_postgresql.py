@@ -183,7 +183,7 @@ def test_a_synchronous_standby_that_is_gone(
         server.synchronous,
         "synchronous standbys",
         "0 of 1 are connected",
-        "take its name out of synchronous_standby_names",
+        "remove its name from synchronous_standby_names",
     )
 
 
@@ -340,7 +340,7 @@ def test_damaged_pages(here: Cluster):
     broken = pytest.raises(psycopg.Error, match="invalid page")
     with administrator(here) as session, broken:
         session.execute("SELECT * FROM damaged")
-    named(server.checksums, "checksums", "1 in partnerapi", "restore what is damaged")
+    named(server.checksums, "checksums", "1 in partnerapi", "restore damaged data")
     with administrator(here) as session:
         session.execute("SET zero_damaged_pages = on")
         session.execute("DROP TABLE damaged")
@@ -497,7 +497,7 @@ def test_rights_are_given_beside_an_extension_of_another_owner(
         session.execute("CREATE EXTENSION pg_stat_statements SCHEMA public")
     try:
         said = manage(here, "grant_application_role", role, "--as", kind, "--apply")
-        assert f"has the rights of {kind}" in said
+        assert f"has exactly the rights of {kind}" in said
         [one] = database.grants()
         assert one.state is State.OK, one
     finally:

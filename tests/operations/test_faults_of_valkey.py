@@ -87,7 +87,7 @@ def test_one_that_is_full(here: Any):
     used = here.info("memory")["used_memory"]
     here.config_set("maxmemory", int(used * 1.08))
     [one] = valkey.valkey()
-    named(one, "of its maxmemory is taken", "Raise maxmemory")
+    named(one, "of its maxmemory is in use", "Raise maxmemory")
     here.config_set("maxmemory", 1)
     [one] = valkey.valkey()
     named(one, "Valkey keeps nothing", "Raise maxmemory")
@@ -126,14 +126,14 @@ def test_tasks_that_no_worker_takes(here: Any, monkeypatch: pytest.MonkeyPatch):
 
 def test_two_beats_and_none(here: Any, monkeypatch: pytest.MonkeyPatch):
     [one] = valkey.beats()
-    named(one, "no job begins", "Start one: celery --app=partnerapi beat")
+    named(one, "no job starts", "Start one: celery --app=partnerapi beat")
     signs.leave_sign(beat.SIGNS)
     [one] = valkey.beats()
     assert (one.state, one.figures["beats"]) == (State.OK, 1)
     monkeypatch.setattr(signs, "place", lambda: "another:1")
     signs.leave_sign(beat.SIGNS)
     [one] = valkey.beats()
-    named(one, "2 beats ask for each job: another:1", "End all but one")
+    named(one, "2 beats start each job: another:1", "End all but one")
     signs.take_sign_away(beat.SIGNS)
     [one] = valkey.beats()
     assert one.state is State.OK

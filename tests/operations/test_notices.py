@@ -256,7 +256,7 @@ def test_doctor_names_emails_that_are_not_sent(changed, settings, mailbox):
     assert send_notices(SECONDS) == (2, 1)
     [found] = mail()
     assert (found.state, found.figures["givenUp"]) == (State.WARNING, 1)
-    assert "1 were given up" in found.says
+    assert "1 were abandoned" in found.says
     assert "no such mailbox" in found.says
     mailbox.refused = set()
     _, remedy = found.remedy.split("UPDATE")

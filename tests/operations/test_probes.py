@@ -209,7 +209,7 @@ def test_a_database_that_is_away_is_named_once():
     )
     [[first], [second]] = findings(checks)
     assert (first.state, second.state) == (State.FAILED, State.UNKNOWN)
-    assert first.remedy == "See whether it runs and can be reached."
+    assert first.remedy == "Check that it runs and can be reached."
 
 
 def test_a_right_that_is_missing_or_too_much_is_named():

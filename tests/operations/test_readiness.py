@@ -161,7 +161,7 @@ def test_a_database_that_refuses_is_away_unless_it_has_just_answered(
     [found] = asked.now()
     assert (found.state, found.remedy) == (
         State.WARNING,
-        "See whether it runs and can be reached.",
+        "Check that it runs and can be reached.",
     )
 
 

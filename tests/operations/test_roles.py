@@ -158,8 +158,8 @@ def grant_of(role: str, kind: str) -> list[str]:
 def test_roles_that_no_right_can_bind_are_refused(settings):
     for role, said in (
         ("nobody_here", "There is no role nobody_here; an administrator"),
-        ("postgres", "postgres is a superuser: no right can be taken from it."),
-        (settings.DATABASES[OWNER]["USER"], "which owns the tables, and may do all"),
+        ("postgres", "postgres is a superuser, whose rights cannot be revoked."),
+        (settings.DATABASES[OWNER]["USER"], "which owns the tables, and has all"),
     ):
         with pytest.raises(CommandError, match=said):
             grant(role, "application")

@@ -60,7 +60,7 @@ def ended(
 def test_without_settings_it_ends_with_a_sentence(part: str, tmp_path: Path):
     run = ended(part, tmp_path, {"PARTNER_API_DIRECTORY": str(tmp_path)})
     assert run.returncode == CODES[part], run.stderr
-    assert "DATABASE_URL is not set and no sandbox has been made here" in run.stderr
+    assert "DATABASE_URL is not set and there is no sandbox here" in run.stderr
     assert "Traceback" not in run.stderr
 
 
@@ -80,7 +80,7 @@ def test_where_it_can_not_count_it_ends_with_a_sentence(tmp_path: Path):
     }
     run = ended("web", tmp_path, nowhere)
     assert run.returncode == CODES["web"], run.stderr
-    assert "a directory that this process may make or write to" in run.stderr
+    assert "a directory that this process may create or write to" in run.stderr
     assert "Traceback" not in run.stderr
 
 
@@ -104,7 +104,9 @@ def test_beat_that_can_not_write_ends_with_a_sentence(
 ):
     run = ended("beat", tmp_path / "missing", with_another_pepper)
     assert run.returncode == CODES["beat"], run.stderr
-    assert f"beat may not write {tmp_path / 'missing'}; name a file" in run.stderr
+    assert (
+        f"beat may not write {tmp_path / 'missing'}; pass a writable file" in run.stderr
+    )
     assert "Traceback" not in run.stderr
 
 
@@ -158,7 +160,7 @@ def test_a_database_that_is_away_does_not_keep_it_from_starting(
     monkeypatch.setattr(starting, "checks", [asking])
     monkeypatch.setattr(connection, "close", lambda: None)
     check_start()
-    assert "Started without a look at the database" in caplog.text
+    assert "Started without checking the database" in caplog.text
 
 
 @pytest.mark.django_db

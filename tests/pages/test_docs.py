@@ -150,7 +150,7 @@ def test_write_docs_writes_what_has_changed_and_nothing_else(tmp_path, monkeypat
         "[//]: # (end of generated)\n\nAfter.\n"
     )
 
-    with pytest.raises(CommandError, match="settings.md: not what the code says"):
+    with pytest.raises(CommandError, match="settings.md: different from the code"):
         call_command("write", "docs", "--check")
     assert "| old |" in stale.read_text()
 

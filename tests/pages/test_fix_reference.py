@@ -70,7 +70,7 @@ def test_tells_limits_as_they_are_set(client, settings):
     page = text(client.get("/docs/fix"))
 
     limits = dict(reference.limits())
-    assert limits["Between two updates of a book, at least"] == "1,250 ms"
+    assert limits["Shortest time between two updates of a book"] == "1,250 ms"
     assert limits["Shortest HeartBtInt(108)"] == "7 s"
     assert '<td class="number">1,250 ms</td>' in page
     assert "<td><code>VENUE</code></td>" in page

@@ -1,4 +1,4 @@
-"""Pages that refuse: what they say, and that everybody can read it."""
+"""Pages that refuse: what they say, and that everyone can read it."""
 
 import pytest
 from django.contrib import admin

@@ -129,7 +129,7 @@ def test_unknown_money_is_assigned_by_two(
     line = colleague.url
     colleague.get_by_role("link", name="assignment").click()
     colleague.locator("#id_account").fill(reference)
-    approve(page, ask(colleague, "They told us on the telephone"))
+    approve(page, ask(colleague, "Confirmed by telephone"))
     found = []
     for place in (account, line):
         page.goto(place)

@@ -377,7 +377,7 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
         {
             "Company": ".*",
             "Trade": "1, .* UTC",
-            "Units": "5 at €1.00 a unit, €5.00 in all",
+            "Units": "5 at €1.00 per unit, €5.00 in total",
             "Units of the buyer": ("5", "0"),
             "Cash of the buyer": ("€95.00", "€100.00"),
             "Units of the seller": ("45", "50"),
@@ -389,7 +389,7 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
         r"Reopening of the market of \w+ as continuous",
         {
             "Company": ".*",
-            "Why it was halted": "Rumours",
+            "Reason of the halt": "Rumours",
             "Phase": ("Halted", "Continuous"),
         },
     ),

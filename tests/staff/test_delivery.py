@@ -278,7 +278,7 @@ def test_a_ledger_that_another_holds_is_told_and_tried_again(staff: Client):
         worker.join()
     held = staff.get(address)
     assert held.context["progress"].state == "HELD"
-    assert "Somebody else holds a token&#x27;s ledger" in held.content.decode()
+    assert "Another transaction holds a token&#x27;s ledger" in held.content.decode()
     assert LedgerTransaction.objects.count() == 0
     hand_over(job)
     assert deliver_due(60) is False

@@ -19,10 +19,10 @@ from partnerapi.core.addresses import Address
 
 WAIT_SECONDS, PAUSE_SECONDS, LEAST_SECONDS = 6.0, 1.0, 0.05
 """How long a Logon waits for another acceptor to give its CompID up; when it looks
-again where it is not told, at the latest and at the soonest."""
+again without a notification, at the latest and at the soonest."""
 HELD_ELSEWHERE = (
-    "Another acceptor has this CompID and does not give it up, or a newer Logon has "
-    "come meanwhile; log on again in a few seconds."
+    "Another acceptor holds this CompID and does not release it, or has received a "
+    "newer Logon; log on again in a few seconds."
 )
 
 

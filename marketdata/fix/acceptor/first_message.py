@@ -16,7 +16,7 @@ LOGON_BYTES = 4096
 CLOSE_SECONDS = 1.0
 CHUNK = 65_536
 PASSED_ON = (34, 49, 52, 56, 43, 97, 122, 98, 108, 141)
-"""The fields of a Logon that the engine sees, besides the ticket."""
+"""The fields of a Logon that the engine sees, in addition to the ticket."""
 
 
 class Cut(Exception):
@@ -45,7 +45,7 @@ async def read_logon(reader: asyncio.StreamReader) -> tuple[dict[int, str], byte
             message = decoder.next()
         except ValueError:
             # None of its bytes go to the log: they may hold a key.
-            raise Cut("its first bytes are no well-formed FIX 4.4 message") from None
+            raise Cut("its first bytes are not a well-formed FIX 4.4 message") from None
         if len(message.raw if message else decoder.buffer) > LOGON_BYTES:
             raise Cut(f"its first message is longer than {LOGON_BYTES} bytes")
     if message.fields[2] != (35, "A"):

@@ -46,7 +46,7 @@ ALL_INSTRUMENTS, ONE_INSTRUMENT = "4", "0"
 IDENTITY = "0"
 """SecurityRequestType(321)."""
 UNSUPPORTED_DEFINITION = "SecurityRequestType(321) must be 0"
-UNKNOWN_SESSION = f"TradingSessionID(336) must be {DAY_SESSION}, or be left out"
+UNKNOWN_SESSION = f"TradingSessionID(336) must be {DAY_SESSION} or omitted"
 
 
 class Inquiries:

@@ -28,12 +28,12 @@ LEASE_SECONDS, RENEW_SECONDS, MARGIN_SECONDS = 3.0, 1.0, 0.5
 """How long a lease lasts, how often it is renewed, and how long before its end an
 acceptor that could not renew it gives it up."""
 LOGGED_ON_THERE = (
-    "logged on elsewhere: a second Logon of this CompID has come to another acceptor, "
+    "logged on elsewhere: another acceptor received a second Logon of this CompID, "
     "and this session did not answer a TestRequest"
 )
 LOST = (
-    "This acceptor cannot prove that your CompID is logged on here only; log on to "
-    "the other one."
+    "This acceptor cannot prove that your CompID is logged on only here; log on to "
+    "the other acceptor."
 )
 
 
@@ -95,8 +95,8 @@ class Leases:
         self.stopping = Event()
         silence = Outage(
             logger.getChild("told"),
-            away="Redis does not answer (%s): who takes a CompID over waits a second",
-            back="Redis answers again: acceptors tell each other of CompIDs",
+            away="Redis does not answer (%s): taking over a CompID takes a second",
+            back="Redis answers again: acceptors notify each other of CompIDs",
         )
         self.told = ChannelListener(channel(), self.stopping, silence)
         self.thread = Thread(target=self.run, name="fix-leases", daemon=True)

@@ -53,12 +53,12 @@ WRITE_BUFFER = 65_536
 MOST_WITHOUT_LOGON = 500
 """Open connections that have not logged on; a further one cuts the oldest of them."""
 VERIFIERS, UNVERIFIED = 4, 64
-"""Threads that verify Logons in the database, and Logons that may wait for one besides
-those of the whole pool, which may come all at once."""
+"""Threads that verify Logons in the database, and Logons that may wait for one in
+addition to those of the whole pool, which may come all at once."""
 LEASE_LOOK_SECONDS = 0.2
 T = TypeVar("T")
-BUSY = "Too many Logons at this moment; log on again in a few seconds."
-NO_DATABASE = "Keys cannot be looked up at this moment; log on again in a minute."
+BUSY = "Too many Logons at the moment; log on again in a few seconds."
+NO_DATABASE = "Keys cannot be looked up at the moment; log on again in a minute."
 
 
 class Listener:
@@ -191,7 +191,7 @@ class Listener:
         held = self.connections[counted]
         if held >= settings.FIX_CONNECTIONS_PER_ADDRESS:
             self.log.warn(
-                "%s was cut: it holds %d connections already "
+                "%s was disconnected: it holds %d connections already "
                 "(FIX_CONNECTIONS_PER_ADDRESS)",
                 counted,
                 held,
@@ -218,7 +218,7 @@ class Listener:
         if counted:
             self.leave(counted)
         if not task.cancelled() and (error := task.exception()):
-            logger.error("A connection of %s failed", address, exc_info=error)
+            logger.error("A connection from %s failed", address, exc_info=error)
 
     async def serve(self, accepted: socket.socket, address: Address) -> None:
         """One connection, from first byte to last; all its log lines have an id."""
@@ -230,7 +230,7 @@ class Listener:
             async with asyncio.timeout(LOGON_SECONDS):
                 told = await told_address(self.loop, accepted, address)
         except (Cut, TimeoutError, OSError) as error:
-            self.log.warn("The proxy %s was cut: %s", address, error)
+            self.log.warn("The proxy %s was disconnected: %s", address, error)
             return
         counted = source(told)
         if self.may_enter(counted):
@@ -248,7 +248,7 @@ class Listener:
                     client = await self.open(accepted)
                     logon, rest = await read_logon(client.reader)
             except TimeoutError:
-                raise Cut(f"no whole Logon within {LOGON_SECONDS:.0f} s") from None
+                raise Cut(f"no complete Logon within {LOGON_SECONDS:.0f} s") from None
             # It is not a stranger's silent connection.
             self.without_logon.pop(accepted, None)
             try:
@@ -277,12 +277,12 @@ class Listener:
                 )
                 await refuse(client, logon[49], str(refusal))
         except Cut as cut:
-            self.log.warn("%s was cut: %s", address, cut)
+            self.log.warn("%s was disconnected: %s", address, cut)
         except OSError as error:
-            self.log.warn("%s is gone: %s", address, error)
+            self.log.warn("%s disconnected: %s", address, error)
             error.__traceback__ = None
         except asyncio.CancelledError as end:
-            self.log.warn("%s was cut: %s", address, *end.args)
+            self.log.warn("%s was disconnected: %s", address, *end.args)
             raise
         finally:
             if client:

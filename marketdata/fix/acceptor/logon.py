@@ -32,26 +32,26 @@ TICKET_SECONDS = 10
 READ_TAGS = (34, 49, 52, 56, 98, 108, 141, 464, 553, 554, 925)
 PREFIX = "service-apikey_"
 CREDENTIALS_REFUSED = (
-    "Logon refused: Password(554) is not a live API key, or SenderCompID(49) is not a "
-    "CompID of its integration account. Send the whole key, as in X-Token-Auth, "
-    "and the CompID that you were given."
+    "Logon refused: Password(554) is not a live API key, or SenderCompID(49) is not "
+    "a CompID of its integration account. Send the whole key, as in X-Token-Auth, "
+    "and the CompID assigned to you."
 )
 SCOPE_REFUSED = (
     f"This API key lacks the scope {Scope.MARKETDATA_READ}; ask your account manager "
     "for a key that has it."
 )
 KEY_ENDED = (
-    "The API key of this session is no longer live: revoked, expired, or of an "
-    "integration account that is off."
+    "The API key of this session is no longer live: it was revoked, it expired, or "
+    "its integration account is switched off."
 )
 SWITCHED_OFF = "This FIX session is switched off; ask your account manager why."
 ELSEWHERE = (
-    "Logons of this CompID are not taken from {address}: your account manager has a "
-    "list of the networks that you connect from."
+    "Logons of this CompID are not accepted from {address}; ask your account "
+    "manager to add the network to the allowed ones."
 )
 TOO_MANY_FAILURES = (
-    "Too many failed Logons of this login from this address; correct the credentials, "
-    "wait a minute, and log on again."
+    "Too many failed Logons with this login from this address; correct the "
+    "credentials, wait a minute, and log on again."
 )
 NUMBER = re.compile("[1-9][0-9]{0,8}")
 COMP_ID = re.compile("[A-Z0-9]{1,20}")
@@ -107,19 +107,19 @@ def check_rules(logon: Mapping[int, str], now: datetime) -> None:
     if logon.get(56) != settings.FIX_COMP_ID:
         raise NotForUs(f"TargetCompID(56) is not {settings.FIX_COMP_ID}")
     if logon.get(49) not in pool():
-        raise NotForUs("SenderCompID(49) is none of the pool's")
+        raise NotForUs("SenderCompID(49) is not in the pool")
     for tag in filter(DATA_FIELDS.__contains__, logon):
         raise LogonRefused(DATA_FIELD.format(tag=tag))
     if not logon.get(554):
         raise LogonRefused("Password(554) is missing: send your API key in it.")
     if not NUMBER.fullmatch(logon.get(34, "")):
         raise LogonRefused(
-            "MsgSeqNum(34) must be a whole number from 1, of 9 digits at most."
+            "MsgSeqNum(34) must be a whole number from 1, with at most 9 digits."
         )
     if logon.get(464) == "Y" and not settings.PARTNER_API_SANDBOX:
         raise LogonRefused(
-            "TestMessageIndicator(464)=Y: this is no sandbox. Leave 464 out, or log on "
-            "to the sandbox's acceptor."
+            "TestMessageIndicator(464)=Y: this is not a sandbox. Omit 464, or log "
+            "on to the sandbox's acceptor."
         )
     if 925 in logon:
         raise LogonRefused(
@@ -128,7 +128,7 @@ def check_rules(logon: Mapping[int, str], now: datetime) -> None:
         )
     if logon.get(98) != "0":
         raise LogonRefused(
-            "EncryptMethod(98) must be 0 (none): encryption is TLS's business."
+            "EncryptMethod(98) must be 0 (none): TLS encrypts the connection."
         )
     shortest, heartbeat = settings.FIX_MIN_HEARTBEAT, logon.get(108, "")
     if not re.fullmatch("[0-9]{1,3}", heartbeat) or not (
@@ -140,12 +140,13 @@ def check_rules(logon: Mapping[int, str], now: datetime) -> None:
         )
     if abs(sending_time(logon.get(52, "")) - now) > timedelta(seconds=CLOCK_SECONDS):
         raise LogonRefused(
-            f"SendingTime(52) is more than {CLOCK_SECONDS} seconds from our clock, "
-            f"which shows {now:%Y%m%d-%H:%M:%S} UTC; set yours by NTP."
+            f"SendingTime(52) differs by more than {CLOCK_SECONDS} seconds from our "
+            f"clock, which shows {now:%Y%m%d-%H:%M:%S} UTC; synchronise your clock "
+            "by NTP."
         )
     if settings.FIX_REQUIRE_RESET and logon.get(141) != "Y" and logon.get(34) != "1":
         raise LogonRefused(
-            "Sequence numbers start anew with every Logon: send "
+            "Sequence numbers restart with every Logon: send "
             "ResetSeqNumFlag(141)=Y, or MsgSeqNum(34)=1."
         )
 

@@ -35,7 +35,7 @@ async def told_address(
     while not line.endswith(b"\r\n"):
         byte = await loop.sock_recv(connection, 1)
         if not byte or len(line) == LONGEST_LINE:
-            raise Cut("it sent no line of PROXY protocol, version 1")
+            raise Cut("it sent no PROXY protocol line, version 1")
         line += byte
     return address_in(line, proxy)
 
@@ -49,7 +49,9 @@ def address_in(line: bytes, proxy: Address) -> Address:
             try:
                 address = address_of(source)
             except ValueError:
-                raise Cut(f"PROXY protocol: {source[:40]!r} is no address") from None
+                raise Cut(
+                    f"PROXY protocol: {source[:40]!r} is not an address"
+                ) from None
             if (":" in source) == (family == "TCP6"):
                 return address
-    raise Cut(f"its first line is not of PROXY protocol, version 1: {line[:40]!r}")
+    raise Cut(f"its first line is not PROXY protocol, version 1: {line[:40]!r}")

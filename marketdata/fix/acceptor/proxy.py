@@ -187,7 +187,7 @@ class Proxy:
             await asyncio.sleep(LOGOUT_SECONDS)
         except Cut as cut:
             self.log.warn(
-                "%s (%s) was cut: %s", admission.comp_id, admission.login, cut
+                "%s (%s) was disconnected: %s", admission.comp_id, admission.login, cut
             )
         finally:
             inward.cancel()
@@ -203,8 +203,8 @@ class Proxy:
     async def settle(self) -> None:
         """Wait while the engine may still read a connection that has ended.
 
-        It reads the descriptor once more after closing it. No new connection may get
-        the number before that.
+        It reads the descriptor again after closing it. No new connection may get the
+        number before that.
         """
         # Another connection may end meanwhile.
         while (left := self.engine_closed_at + SETTLE_SECONDS - monotonic()) > 0:
@@ -229,7 +229,7 @@ class Proxy:
                     )
                 )
             except OSError as error:
-                raise Cut(f"the engine takes no connection: {error}") from None
+                raise Cut(f"the engine accepts no connection: {error}") from None
             engine.writer.write(logon)
             answer = b""
             try:
@@ -245,7 +245,7 @@ class Proxy:
                 return engine, answer
             if monotonic() > deadline:
                 raise Cut(
-                    f"the engine did not take the Logon of {admission.comp_id}, "
+                    f"the engine did not accept the Logon of {admission.comp_id}, "
                     "which may be logged on already"
                 )
 
@@ -304,7 +304,7 @@ async def relay_out(engine: Stream, client: asyncio.StreamWriter) -> None:
             async with asyncio.timeout(STALL_SECONDS):
                 await client.drain()
         except TimeoutError:
-            raise Cut(f"it read too little for {STALL_SECONDS:.0f} s") from None
+            raise Cut(f"it read too slowly for {STALL_SECONDS:.0f} s") from None
         # The engine writes each message separately. Waking up for each costs the most.
         transport.pause_reading()
         await asyncio.sleep(GATHER_SECONDS)

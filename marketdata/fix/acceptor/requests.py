@@ -121,5 +121,5 @@ def requested_books(
         found[str(book.token_id)] = book
     subscriptions = sum(active.values()) + len(found)
     if subscriptions > MOST_SUBSCRIPTIONS:
-        refuse("2", f"this would be subscription {subscriptions}")
+        refuse("2", f"this would be subscription number {subscriptions}")
     return list(found.values())

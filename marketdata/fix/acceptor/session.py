@@ -373,15 +373,15 @@ class LiveSession:
             self.answer(reply.type, reply.bodies)
         for subscription in self.subscriptions.in_turn():
             book = subscription.watched.book
-            if subscription.told and self.may_see(book):
+            if subscription.sent_status and self.may_see(book):
                 status = status_of(book, True, self.feed.lag)
-                if status != subscription.told:
+                if status != subscription.sent_status:
                     self.tell_status(subscription)
 
     def tell_status(self, subscription: Subscription) -> None:
         book = subscription.watched.book
-        subscription.told = status_of(book, True, self.feed.lag)
-        body = unsolicited_status(book, subscription.told)
+        subscription.sent_status = status_of(book, True, self.feed.lag)
+        body = unsolicited_status(book, subscription.sent_status)
         self.send(OutgoingMessage("f", body))
 
     def hide(self, subscription: Subscription) -> None:

@@ -105,7 +105,7 @@ class Sessions:
             self.sent_before[comp_id] += session.messages_sent
             self.reasons[comp_id] = session.logout_reason
         with logged_as(session.admission.request_id):
-            logger.info("%s is gone: %s", comp_id, self.reasons[comp_id])
+            logger.info("%s disconnected: %s", comp_id, self.reasons[comp_id])
 
     def request_id(self, comp_id: str) -> str | None:
         """Of the Logon of a session, where there is one."""

@@ -18,11 +18,11 @@ from marketdata.fix.protocol.statuses import (
 
 STALE_SECONDS = 3.0
 """The feed looks at all books every second."""
-SILENT = "The book may be out of date: its source has fallen silent."
+SILENT = "The book may be out of date: its source sends nothing."
 STALE = "The book may be out of date: its feed is interrupted."
 HIDDEN = "The token has left the market, or you may no longer see it."
-CLOSED = "The market is closed: its session has ended, or has not begun."
-NOT_FOUND = "Unknown symbol, or one that your integration account may not see."
+CLOSED = "The market is closed: its session has ended or has not begun."
+NOT_FOUND = "Unknown symbol, or a token that your integration account may not see."
 
 
 def is_fresh(lag: float) -> bool:

@@ -28,7 +28,7 @@ from marketdata.fix.protocol.rules import DEEPEST
 from marketdata.fix.protocol.statuses import TradingStatus
 
 OVERHEAD = 100
-"""Bytes of a message besides its body, roughly."""
+"""Bytes of a message in addition to its body, roughly."""
 
 
 class OutgoingMessage(NamedTuple):
@@ -63,13 +63,13 @@ class Subscription:
     messages, and needs a W. `trade` is the number of the last trade that was sent, or
     that came before the first W. `busts` is the number of busts that the client knows.
     `unread` has the values to which both return when the client has missed a message.
-    `told` is the state (f) sent last. `is_numbered`: BookSequence(5083) names the
-    change of the log to which a message leads.
+    `sent_status` is the state (f) sent last. `is_numbered`: BookSequence(5083) names
+    the change of the log to which a message leads.
     """
 
     __slots__ = ("busts", "conflation", "depth", "entry_types", "is_emptied", "is_lost",
-                 "is_numbered", "is_once", "refreshes", "request_id", "shown", "told",
-                 "trade", "unread", "wake", "wants_trades", "watched")  # fmt: skip
+                 "is_numbered", "is_once", "refreshes", "request_id", "sent_status",
+                 "shown", "trade", "unread", "wake", "wants_trades", "watched")  # fmt: skip
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Subscription:
         self.shown: BookVersion | None = None
         self.is_emptied = False
         self.is_lost = False
-        self.told: TradingStatus | None = None
+        self.sent_status: TradingStatus | None = None
         self.trade = 0
         self.busts = 0
         self.unread: deque[Unread] = deque()

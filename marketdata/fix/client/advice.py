@@ -19,16 +19,16 @@ CLOCK_SECONDS = 5
 
 TLS_ALERT = b"\x15\x03"
 OTHER_PORT = (
-    "Take --host and --port from your account manager; for the sandbox that "
-    "`manage.py up` runs, from what it prints."
+    "Your account manager gives you --host and --port; `manage.py up` prints those "
+    "of its sandbox."
 )
-OTHER_COMP_ID = "Here another CompID is given with --comp-id."
+OTHER_COMP_ID = "To use another CompID, pass --comp-id."
 OF_OPTIONS = (
-    ("Password(554)", "Here they are FIX_KEY, or --key, and --comp-id."),
+    ("Password(554)", "Set FIX_KEY or --key, and --comp-id."),
     ("logged on from", OTHER_COMP_ID),
     ("logged on elsewhere", OTHER_COMP_ID),
     ("the session before it has not ended", OTHER_COMP_ID),
-    ("slow consumer", "Here --depth, and fewer symbols, make it less."),
+    ("slow consumer", "Lower --depth, or subscribe to fewer symbols."),
 )
 """A part of a Logout's text → the options of `fix_client` that it concerns.
 
@@ -48,11 +48,15 @@ def explain(failure: FixFailure, client: Initiator) -> str:
         case NoConnection():
             return f"No connection to {where}: {of_connection(failure, client)}"
         case NotFix():
-            return f"What answers at {where} does not speak FIX 4.4: {of_first(client)}"
+            return f"The server at {where} does not speak FIX 4.4: {of_first(client)}"
         case Disconnected() if not client.first:
-            return f"{where} closed the connection at our Logon, {of_silence(client)}"
+            return (
+                f"{where} closed the connection after our Logon, {of_silence(client)}"
+            )
         case NoAnswer() if not client.first:
-            return f"{where} says nothing to our Logon: it may be no FIX. {OTHER_PORT}"
+            return (
+                f"{where} does not answer our Logon: it may not speak FIX. {OTHER_PORT}"
+            )
         case _:
             return f"The session with {where} is over: {failure}."
 
@@ -75,26 +79,27 @@ def of_connection(failure: NoConnection, client: Initiator) -> str:
     match cause:
         case ssl.SSLCertVerificationError():
             return (
-                f"its certificate is not trusted ({cause.verify_message}). Name the "
+                f"its certificate is not trusted ({cause.verify_message}). Pass the "
                 "file of its authority with --ca (a self-signed certificate is its "
-                "own), and its own host name with --host."
+                "own authority), and the host name in the certificate with --host."
             )
         case ssl.SSLError() | ConnectionResetError() if client.tls is not None:
             return (
-                f"no TLS came about ({failure}). If the acceptor runs without TLS, as "
-                f"in a sandbox, use --no-tls; or it is another port. {OTHER_PORT}"
+                f"the TLS handshake failed ({failure}). If the acceptor runs without "
+                "TLS, as in a sandbox, use --no-tls; or the port is wrong. "
+                f"{OTHER_PORT}"
             )
         case ConnectionRefusedError():
             return (
-                f"nothing listens there. Start the sandbox with `manage.py up`, or "
-                f"name another place. {OTHER_PORT}"
+                "nothing listens there. Start the sandbox with `manage.py up`, or "
+                f"use another address. {OTHER_PORT}"
             )
         case socket.gaierror():
-            return f"there is no such host name. {OTHER_PORT}"
+            return f"this host name does not exist. {OTHER_PORT}"
         case TimeoutError():
             return (
-                "no answer in time. A firewall may stand between, or your address is "
-                f"not admitted. {OTHER_PORT}"
+                "no answer in time. A firewall may block the connection, or your "
+                f"address is not admitted. {OTHER_PORT}"
             )
         case _:
             return f"{failure}. {OTHER_PORT}"
@@ -102,16 +107,16 @@ def of_connection(failure: NoConnection, client: Initiator) -> str:
 
 def of_first(client: Initiator) -> str:
     if client.first.startswith(TLS_ALERT):
-        return "it demands TLS. Use --tls."
+        return "it requires TLS. Use --tls."
     if client.first.startswith((b"HTTP/", b"<")):
-        return f"it is a web server. FIX has a port of its own. {OTHER_PORT}"
+        return f"it is a web server. FIX uses another port. {OTHER_PORT}"
     return f"it sent {client.first[:40]!r}. {OTHER_PORT}"
 
 
 def of_silence(client: Initiator) -> str:
     expects_tls = "" if client.tls else "It may expect TLS: use --tls. "
     return (
-        f"without a word. {expects_tls}Or --target {client.target} is not its CompID, "
-        f"--comp-id {client.sender} none that it gives out; or this address has too "
+        f"without an answer. {expects_tls}Or --target {client.target} is not its "
+        f"CompID, --comp-id {client.sender} is not assigned, or this address has too "
         "many connections."
     )

@@ -92,7 +92,7 @@ class Client(Initiator):
             by_symbol.setdefault(entry[55], []).append(entry)
         for symbol, own in by_symbol.items():
             if symbol not in self.books:
-                raise Inconsistent(f"{symbol}: an X before its W")
+                raise Inconsistent(f"{symbol}: an X arrived before its W")
             if symbol not in self.behind:
                 self.books[symbol].take(message, own)
 

@@ -97,7 +97,7 @@ class Initiator:
     first: bytes = field(default=b"", init=False)
     """The first bytes that came: they tell what answers, where it is not FIX."""
     clock_difference: float | None = field(default=None, init=False)
-    """Seconds by which our clock was ahead of theirs at the Logon."""
+    """Seconds by which our clock was ahead of the acceptor's at the Logon."""
     gaps: int = field(default=0, init=False)
     """How often messages were missed; they are not sent again."""
     sent: int = field(default=0, init=False)
@@ -178,7 +178,7 @@ class Initiator:
         if message.type == "5":
             raise LogonRefused(message)
         if message.type != "A":
-            raise NotFix(f"the first answer is no Logon: {message!r}")
+            raise NotFix(f"the first answer is not a Logon: {message!r}")
         self.expected = message.sequence + 1
         return message
 
@@ -233,7 +233,7 @@ class Initiator:
             self.socket.settimeout(ANSWER_SECONDS)
             self.socket.sendall(message)
         except TimeoutError:
-            raise NoAnswer("the other side reads nothing") from None
+            raise NoAnswer("the other side does not read") from None
         except OSError as error:
             raise Disconnected(f"the connection ended: {error}") from error
         self.last_out = time.monotonic()
@@ -279,7 +279,7 @@ class Initiator:
     def keep_alive(self, now: float) -> None:
         silent = now - self.last_in
         if silent > DEATH * self.heartbeat:
-            raise NoAnswer(f"nothing heard for {silent:.0f} s")
+            raise NoAnswer(f"nothing received for {silent:.0f} s")
         if silent > SILENCE * self.heartbeat and not self.tested:
             self.tested = True
             self.send("1", (112, f"TEST{next(self.numbers)}"))

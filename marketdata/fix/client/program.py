@@ -52,21 +52,23 @@ def main() -> None:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description="List what may be subscribed, or follow books until Ctrl-C. The "
-        "API key is read from FIX_KEY."
+        description="List the instruments, or follow order books until Ctrl-C. "
+        "FIX_KEY holds the API key."
     )
-    parser.add_argument("symbols", nargs="*", help="books to follow; none: the list")
+    parser.add_argument(
+        "symbols", nargs="*", help="books to follow; without any, list the instruments"
+    )
     parser.add_argument(
         "--address",
         action="append",
         required=True,
         metavar="HOST:PORT",
-        help="of an acceptor; give it twice for fail-over",
+        help="of an acceptor; repeat it for failover",
     )
     parser.add_argument("--comp-id", required=True, help="yours, SenderCompID(49)")
     parser.add_argument("--target", default="PARTNERAPI", help="TargetCompID(56)")
     parser.add_argument("--no-tls", action="store_true", help="for a sandbox")
-    parser.add_argument("--ca", help="file of the certificate's authority")
+    parser.add_argument("--ca", help="CA file for the acceptor's certificate")
     parser.add_argument("--raw", action="store_true", help="show every message")
     options = parser.parse_args()
     if not os.environ.get("FIX_KEY"):

@@ -40,13 +40,13 @@ def cents(text: str) -> int:
     """
     whole, _, fraction = text.partition(".")
     if not (whole + fraction).isdecimal() or fraction[2:].strip("0"):
-        raise Inconsistent(f"270={text[:30]} is no amount of whole cents")
+        raise Inconsistent(f"270={text[:30]} is not a whole number of cents")
     return int(whole) * 100 + int(fraction[:2].ljust(2, "0"))
 
 
 def units(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
-        raise Inconsistent(f"271={text[:30]} is no number of units above 0")
+        raise Inconsistent(f"271={text[:30]} is not a positive number of units")
     return int(text)
 
 
@@ -100,8 +100,8 @@ class Replica:
         bids, asks = self.levels
         if bids and asks and max(bids) >= min(asks):
             raise Inconsistent(
-                f"{self.symbol}: crossed, best bid {max(bids)} and best ask "
-                f"{min(asks)} cents"
+                f"{self.symbol}: crossed: best bid {max(bids)}, best ask {min(asks)} "
+                "cents"
             )
 
     def take_trade(self, one: TradeSeen) -> None:
@@ -115,7 +115,7 @@ class Replica:
         price = cents(entry[270])
         side = self.levels[SIDES[entry[269]]]
         if (price in side) == (action == NEW):
-            problem = "the level is there" if action == NEW else "no such level"
+            problem = "the level already exists" if action == NEW else "no such level"
             shown = f"279={action} 269={entry[269]} 270={entry[270]}"
             raise Inconsistent(f"{self.symbol}: {shown}: {problem}")
         if action == DELETE:

@@ -21,7 +21,8 @@ from marketdata.fix.protocol.wire import Message, readable
 START_SECONDS = 600.0
 """How long the program may take to be started, and to be ended."""
 GRACE = 1.2
-"""Heartbeat intervals that may pass without a message, besides an answer's time."""
+"""Heartbeat intervals that may pass without a message, in addition to an answer's time.
+"""
 OF_LOGOUTS = (
     ("messages a second", "PACE"),
     ("slow consumer", "TEST-REQUEST"),
@@ -148,7 +149,7 @@ class Examination:
             self.verdicts.breach(
                 "NUMBERS",
                 f"34={message.sequence} of a {message.type}, where {self.expected} "
-                "follows",
+                "is expected",
             )
         self.expected, self.lost = message.sequence + 1, 0
 
@@ -160,11 +161,11 @@ class Examination:
             if message.get(tag) != self.logon.get(tag):
                 self.verdicts.breach(
                     "FRAME",
-                    f"{tag}={message.get(tag)} of a {message.type}; the Logon has "
-                    f"{self.logon.get(tag)}",
+                    f"{tag}={message.get(tag)} of a {message.type}, but the Logon "
+                    f"has {self.logon.get(tag)}",
                 )
 
-    def told(self, message: Message) -> bool:
+    def sent(self, message: Message) -> bool:
         """The acceptor's answers say whether Logon and requests hold."""
         text = message.get(58)
         match message.type:
@@ -177,7 +178,7 @@ class Examination:
                 self.follow(message)
             case "Y" | "3":
                 shown = readable(message.raw)[:200]
-                self.verdicts.breach("REQUEST", f"The acceptor said {shown}")
+                self.verdicts.breach("REQUEST", f"The acceptor sent {shown}")
             case "j":
                 rule = "READ-ONLY" if message.get(380) == "3" else "REQUEST"
                 what = message.get(372)
@@ -197,7 +198,9 @@ class Examination:
             try:
                 book.take(message, own)
             except Inconsistent as problem:
-                self.say(f"The books here are wrong, tell us: {problem}")
+                self.say(
+                    f"This program's own books are wrong; please report it: {problem}"
+                )
 
     def fill_gap(self, begin: int) -> None:
         assert self.relay.program is not None
@@ -215,9 +218,9 @@ class Examination:
             self.say("The program's connection ended before the examination did.")
 
     def first_session(self) -> None:
-        self.say("Start your program, with both addresses; have it follow a book.")
+        self.say("Start your program with both addresses, and subscribe to a book.")
         self.await_session(START_SECONDS, "LOGON")
-        self.demand("REQUEST", lambda: self.standing, "No book came.")
+        self.demand("REQUEST", lambda: self.standing, "No book was requested.")
         self.verdicts.hold("READ-ONLY")
         self.verdicts.hold("PACE")
         self.ask_for_life()
@@ -240,7 +243,9 @@ class Examination:
             self.verdicts.hold(rule)
             return
         if self.tries > MOST_TRIES:
-            problem = f"It connected {self.tries} times to where no one serves."
+            problem = (
+                f"It connected {self.tries} times to an address that no longer serves."
+            )
             self.verdicts.breach(rule, problem)
         elif not self.verdicts.breaches.get("LOGON"):
             self.verdicts.breach(rule, f"No Logon in {seconds:.0f} s.")
@@ -284,7 +289,9 @@ class Examination:
         """A Heartbeat in answer to the following shows that all was read."""
         symbol = next((name for _, name in self.books), "TEST")
         at = "20260302-09:00:00.000"
-        self.relay.say("B", (148, "A notice"), (33, 1), (58, "Pass over it."))
+        self.relay.say(
+            "B", (148, "A notice"), (33, 1), (58, "Your program must ignore it.")
+        )
         self.relay.say("h", (336, "DAY"), (325, "Y"), (340, 2))
         status = [(55, symbol), (15, "EUR"), (325, "Y"), (326, 2), (60, at)]
         self.relay.say("f", *status)
@@ -309,7 +316,9 @@ class Examination:
             return
         if self.resend_from[0] != missing:
             asked = self.resend_from[0]
-            self.verdicts.breach("GAP", f"It asks from 7={asked}, {missing} is missing")
+            self.verdicts.breach(
+                "GAP", f"It asks from 7={asked}, but {missing} is missing"
+            )
         for (request_id, name), book in self.books.items():
             self.relay.say("W", (262, request_id), (55, name), *levels(book))
         test_request = self.demand_heartbeat()
@@ -331,11 +340,11 @@ class Examination:
         assert self.logon is not None
         most = self.logon.number(108) * GRACE + self.patience
         before = self.unasked
-        self.say(f"Wait for a Heartbeat, {most:.0f} s at the most.")
+        self.say(f"Waiting for a Heartbeat, at most {most:.0f} s.")
         self.verdicts.hold("HEARTBEAT")
         self.relay.wait(lambda: self.is_gone or self.unasked > before, most)
         if self.unasked == before:
-            problem = f"Nothing of its own accord in {most:.0f} s."
+            problem = f"Nothing sent on its own in {most:.0f} s."
             self.verdicts.breach("HEARTBEAT", GONE if self.is_gone else problem)
         if self.is_gone:
             raise Gone
@@ -347,16 +356,20 @@ class Examination:
                 " ".join(f"{price / 100:.2f}x{units}" for price, units in side)
                 for side in book.ladder(3)
             )
-            self.say(f"Yours of {name} must be: bids {bids or '-'}, asks {asks or '-'}")
+            self.say(
+                f"Your book of {name} must show: bids {bids or '-'}, asks {asks or '-'}"
+            )
 
     def send_away(self) -> None:
         self.is_leaving = True
         here, self.place = self.place, NOWHERE
-        self.relay.say("5", (58, "This address ends; log on at the other one."))
+        self.relay.say(
+            "5", (58, "This address stops serving; log on at the other one.")
+        )
         self.verdicts.hold("LOGOUT")
         self.relay.wait(lambda: self.is_gone or self.is_over, self.patience)
         if not self.is_over:
-            self.verdicts.breach("LOGOUT", "It did not answer ours.")
+            self.verdicts.breach("LOGOUT", "It did not answer our Logout.")
         # A message after its Logout would arrive at once.
         self.relay.wait(lambda: self.is_gone, AFTER_SECONDS)
         self.relay.hang_up()
@@ -364,13 +377,13 @@ class Examination:
         self.place = 1 if here == 0 else 0
 
     def second_session(self) -> None:
-        self.say("Your program now goes on at the other address.")
+        self.say("Your program now continues at the other address.")
         self.is_logged_on = False
         self.await_session(RETURN_SECONDS, "FAIL-OVER")
-        self.demand("ANEW", lambda: self.standing, "No book came.")
-        self.say("End your program now.")
+        self.demand("ANEW", lambda: self.standing, "No book was requested.")
+        self.say("Stop your program now.")
         self.verdicts.hold("GOODBYE")
         if not self.relay.wait(lambda: self.is_gone, START_SECONDS):
-            self.verdicts.breach("GOODBYE", "It was not ended.")
+            self.verdicts.breach("GOODBYE", "It was not stopped.")
         elif not self.is_over:
             self.verdicts.breach("GOODBYE", "The connection ended without a Logout.")

@@ -33,7 +33,7 @@ def main() -> None:
         examination.run()
         examination.relay.close()
     except OSError as error:
-        sys.exit(f"It cannot go on: {error}")
+        sys.exit(f"The examination cannot continue: {error}")
     for line in verdicts.lines():
         say(line)
     if not verdicts.conforms:
@@ -50,8 +50,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--address", required=True, metavar="HOST:PORT", help="of the acceptor"
     )
-    parser.add_argument("--no-tls", action="store_true", help="the acceptor has none")
-    parser.add_argument("--ca", help="file of the certificate's authority")
+    parser.add_argument(
+        "--no-tls", action="store_true", help="the acceptor runs without TLS"
+    )
+    parser.add_argument("--ca", help="CA file for the acceptor's certificate")
     parser.add_argument(
         "--listen",
         default="127.0.0.1:19878",
@@ -69,7 +71,7 @@ def parse() -> argparse.Namespace:
         type=float,
         default=ANSWER_SECONDS,
         metavar="SECONDS",
-        help="within which an answer is in time; default: %(default)s",
+        help="how long an answer may take; default: %(default)s",
     )
     return parser.parse_args()
 

@@ -29,11 +29,11 @@ Fields = Sequence[tuple[int, object]]
 
 
 class Judge(Protocol):
-    """Sees passing messages; `heard` and `told` decide whether to pass each on."""
+    """Sees passing messages; `heard` and `sent` decide whether to pass each on."""
 
     def may_connect(self, place: int) -> bool: ...
     def heard(self, message: Message) -> bool: ...
-    def told(self, message: Message) -> bool: ...
+    def sent(self, message: Message) -> bool: ...
     def garbled(self, problem: str) -> None: ...
 
 
@@ -165,7 +165,7 @@ class Relay:
         if message.type in REFERS:
             own = self.numbers.get(message.number(45), 0)
             fields = [(tag, own if tag == 45 else value) for tag, value in fields]
-        if self.judge.told(message) and self.program:
+        if self.judge.sent(message) and self.program:
             self.program.send(fields)
 
     def say(self, type_: str, *body: tuple[int, object], number: int = 0) -> None:

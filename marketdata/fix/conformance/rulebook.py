@@ -30,65 +30,67 @@ def rulebook() -> tuple[Rule, ...]:
     texts = (
         (
             "FRAME",
-            "All the time.",
+            "Always.",
             "Each message begins with 8, 9 and 35; BodyLength(9) and CheckSum(10) are "
             "right; 49 and 56 are those of the Logon.",
         ),
         (
             "NUMBERS",
-            "All the time.",
+            "Always.",
             "MsgSeqNum(34) is 1 in each Logon, and rises by one with each message.",
         ),
         (
             "LOGON",
             "A connection.",
-            "A Logon that the acceptor takes, by a clock that is set by NTP.",
+            "A Logon that the acceptor accepts, with a clock synchronised by NTP.",
         ),
         (
             "REQUEST",
             "A Logon.",
-            "A MarketDataRequest(V) with 263=1. Neither it nor a later message is "
+            "A MarketDataRequest(V) with 263=1. Neither this nor a later message is "
             "refused with Y, 3, or j with 380=0.",
         ),
         (
             "READ-ONLY",
-            "All the time.",
-            "No order, quote or other message that is answered with j, 380=3.",
+            "Always.",
+            "The program sends no order, quote or other message that is answered "
+            "with j, 380=3.",
         ),
         (
             "PACE",
-            "All the time.",
-            "No more messages at once, and a second, than the limits say.",
+            "Always.",
+            "The program sends no more messages at once, and per second, than the "
+            "limits allow.",
         ),
         (
             "TEST-REQUEST",
             "TestRequest(1).",
-            "A Heartbeat(0) with the same TestReqID(112), in time.",
+            "The program sends a Heartbeat(0) with the same TestReqID(112), in time.",
         ),
         (
             "HEARTBEAT",
-            "Nothing that demands an answer.",
-            "Something at least every HeartBtInt(108) seconds; a fifth more, and the "
-            "time of an answer, are allowed.",
+            "Nothing that requires an answer.",
+            "The program sends at least one message every HeartBtInt(108) seconds; "
+            "a fifth more, and the time of an answer, are allowed.",
         ),
         (
             "TOLERANCE",
             "News(B), TradingSessionStatus(h), and SecurityStatus(f) with a status "
-            "that you have not met.",
-            "The program passes over what it does not need: no Reject, no j, no "
-            "Logout.",
+            "that you do not know.",
+            "The program ignores messages that it does not need: no Reject, no j, "
+            "no Logout.",
         ),
         (
             "GAP",
-            "A message whose number leaves one out.",
-            "ResendRequest(2) from the number that is missing, in time.",
+            "A message whose number skips one.",
+            "The program sends a ResendRequest(2) from the missing number, in time.",
         ),
         (
             "RECOVERY",
             "SequenceReset(4) that fills the gap, a W of each book, TestRequest(1).",
-            "The session goes on from NewSeqNo(36): a Heartbeat(0) with the same "
-            "TestReqID(112), in time. Each W replaces its book; to subscribe anew is "
-            "allowed, but not needed.",
+            "The session continues from NewSeqNo(36): a Heartbeat(0) with the same "
+            "TestReqID(112), in time. Each W replaces its book; subscribing again "
+            "is allowed, but not needed.",
         ),
         (
             "RESEND",
@@ -98,13 +100,13 @@ def rulebook() -> tuple[Rule, ...]:
         (
             "LOGOUT",
             "Logout(5) with a Text(58).",
-            "A Logout, and nothing after it.",
+            "The program sends a Logout, and nothing after it.",
         ),
         (
             "FAIL-OVER",
-            "The address of the session does not serve any more.",
-            f"A Logon at the other one within {RETURN_SECONDS} seconds, and no more "
-            f"than {MOST_TRIES} connections at the old one.",
+            "The session's address no longer serves.",
+            f"The program logs on at the other one within {RETURN_SECONDS} seconds, "
+            f"and no more than {MOST_TRIES} connections at the old one.",
         ),
         (
             "ANEW",
@@ -114,8 +116,8 @@ def rulebook() -> tuple[Rule, ...]:
         ),
         (
             "GOODBYE",
-            "You are asked to end your program.",
-            "A Logout; the connection ends after ours.",
+            "You are asked to stop your program.",
+            "The program sends a Logout; the connection ends after ours.",
         ),
     )
     return tuple(Rule(n, *each) for n, each in enumerate(texts, 1))

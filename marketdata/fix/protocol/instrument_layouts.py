@@ -6,14 +6,14 @@ Standard library only.
 from marketdata.fix.protocol.rules import LONGEST_REQUEST_ID
 from marketdata.fix.protocol.tags import ISIN, SYMBOL, Layout, Tag, instrument
 
-YOURS = f"Yours; 1 to {LONGEST_REQUEST_ID} printable ASCII characters."
-ACTIONS = "0 once. 1 again whenever the answer changes. 2 no longer."
+YOURS = f"Your id; 1 to {LONGEST_REQUEST_ID} printable ASCII characters."
+ACTIONS = "0: once. 1: again whenever the answer changes. 2: end the subscription."
 FOUND, TRADED = "with 323=1", "if there was a trade"
 ATTRIBUTES = (
-    "NAME=VALUE. TICK: smallest difference of prices, euro. FLOOR, CAP: the lowest and "
-    "the highest price of an order, euro, where there are limits. AUTHORISED: the most "
-    "units that may exist. MARKET: FED, another venue feeds the book; OWN, it holds "
-    "orders that are placed here."
+    "NAME=VALUE. TICK: smallest price step, euro. FLOOR, CAP: lowest and highest "
+    "price of an order, euro, where there are limits. AUTHORISED: authorised number "
+    "of units. MARKET: FED, another venue feeds the book; OWN, the book holds "
+    "orders placed here."
 )
 
 
@@ -34,12 +34,15 @@ def listed(group: int) -> tuple[Tag, ...]:
         ),
         Tag(106, "Issuer", "The issuer's trading name, in ASCII.", group=group),
         Tag(107, "SecurityDesc", "The token's name, in ASCII.", group=group),
-        Tag(870, "NoInstrAttrib", "Attributes that follow.", group=group),
+        Tag(870, "NoInstrAttrib", "Number of attributes that follow.", group=group),
         Tag(871, "InstrAttribType", "99: as 872 says.", group=870),
         Tag(872, "InstrAttribValue", ATTRIBUTES, group=870),
         Tag(15, "Currency", "EUR", group=group),
         Tag(
-            561, "RoundLot", "Quantities must be multiples of this, units.", group=group
+            561,
+            "RoundLot",
+            "Lot size: quantities must be multiples of it, units.",
+            group=group,
         ),
         Tag(562, "MinTradeVol", "As 561.", group=group),
     )
@@ -56,11 +59,11 @@ LAYOUTS = (
         "x",
         "SecurityListRequest",
         "partner",
-        "Asks which instruments there are.",
+        "Requests the list of instruments.",
         (
             Tag(320, "SecurityReqID", YOURS),
-            Tag(559, "SecurityListRequestType", "0 one instrument. 4 all."),
-            Tag(263, "SubscriptionRequestType", ACTIONS, False, "if you like"),
+            Tag(559, "SecurityListRequestType", "0: one instrument. 4: all."),
+            Tag(263, "SubscriptionRequestType", ACTIONS, False, "optional"),
             *(tag._replace(always=False, when="with 559=0") for tag in NAMED),
         ),
     ),
@@ -70,18 +73,30 @@ LAYOUTS = (
         "us",
         "The instruments that your integration account may see.",
         (
-            Tag(320, "SecurityReqID", "Of your request."),
+            Tag(320, "SecurityReqID", "As in your request."),
             Tag(322, "SecurityResponseID", "Ours."),
             Tag(
                 560,
                 "SecurityRequestResult",
-                "0 here they are. 1 unsupported 559. 2 none found.",
+                "0: valid request. 1: unsupported 559. 2: none found.",
             ),
-            Tag(393, "TotNoRelatedSym", "Instruments in all.", False, "with 560=0"),
+            Tag(
+                393,
+                "TotNoRelatedSym",
+                "Total number of instruments.",
+                False,
+                "with 560=0",
+            ),
             Tag(
                 893, "LastFragment", "Y: nothing follows. N: more.", False, "with 560=0"
             ),
-            Tag(146, "NoRelatedSym", "Instruments here.", False, "with 560=0"),
+            Tag(
+                146,
+                "NoRelatedSym",
+                "Number of instruments in this message.",
+                False,
+                "with 560=0",
+            ),
             *listed(146),
         ),
     ),
@@ -89,7 +104,7 @@ LAYOUTS = (
         "c",
         "SecurityDefinitionRequest",
         "partner",
-        "Asks what an instrument is.",
+        "Requests the definition of an instrument.",
         (
             Tag(320, "SecurityReqID", YOURS),
             Tag(321, "SecurityRequestType", "0: its identity and its facts."),
@@ -102,25 +117,25 @@ LAYOUTS = (
         "us",
         "An instrument; its fields are those of a SecurityList.",
         (
-            Tag(320, "SecurityReqID", "Of your request."),
+            Tag(320, "SecurityReqID", "As in your request."),
             Tag(322, "SecurityResponseID", "Ours."),
             Tag(
                 323,
                 "SecurityResponseType",
-                "1 here it is. 5 another 321 than 0. 6 there is none that you may see.",
+                "1: found. 5: unsupported 321. 6: no such instrument that you may see.",
             ),
             *(
                 tag if tag.group == 870 else tag._replace(always=False, when=FOUND)
                 for tag in listed(0)
             ),
-            Tag(58, "Text", "Why, in words.", False, "unless 323=1"),
+            Tag(58, "Text", "The reason in words.", False, "unless 323=1"),
         ),
     ),
     Layout(
         "e",
         "SecurityStatusRequest",
         "partner",
-        "Asks for the state of an instrument.",
+        "Requests the state of an instrument.",
         (
             Tag(324, "SecurityStatusReqID", YOURS),
             Tag(263, "SubscriptionRequestType", ACTIONS),
@@ -131,37 +146,38 @@ LAYOUTS = (
         "f",
         "SecurityStatus",
         "us",
-        "The state of an instrument: after each W, when it changes, in answer to e.",
+        "The state of an instrument: sent after each W, when it changes, and in "
+        "answer to e.",
         (
-            Tag(324, "SecurityStatusReqID", "Of your e.", False, "in answer to one"),
+            Tag(324, "SecurityStatusReqID", "As in your e.", False, "in answer to e"),
             Tag(55, "Symbol", f"{SYMBOL}."),
             Tag(48, "SecurityID", ISIN, False, "unless 326=20 for an unknown symbol"),
             Tag(22, "SecurityIDSource", "4: ISIN. 8: ours.", False, "with 48"),
             Tag(15, "Currency", "EUR"),
-            Tag(325, "UnsolicitedIndicator", "Y, or N in answer to e."),
+            Tag(325, "UnsolicitedIndicator", "Y: unsolicited. N: in answer to e."),
             Tag(
                 326,
                 "SecurityTradingStatus",
-                "2 halted: orders rest and do not trade. 17 ready. 18 not available: "
-                "the market is closed, or the token left it, or you may no longer see "
-                "it. 20 unknown: the book may be out of date, or there is no such "
-                "symbol.",
+                "2: halted, orders rest and do not trade. 17: ready to trade. 18: "
+                "not available; the market is closed, the token left it, or you may "
+                "no longer see it. 20: unknown; the book may be out of date, or the "
+                "symbol does not exist.",
             ),
             Tag(332, "HighPx", "Highest price of the trading day.", False, TRADED),
             Tag(333, "LowPx", "Lowest price of the trading day.", False, TRADED),
             Tag(31, "LastPx", "Price of the last trade.", False, TRADED),
-            Tag(60, "TransactTime", "When this was said, UTC."),
-            Tag(58, "Text", "Why, in words.", False, "unless 326=17"),
+            Tag(60, "TransactTime", "Time of this status, UTC."),
+            Tag(58, "Text", "The reason in words.", False, "unless 326=17"),
         ),
     ),
     Layout(
         "g",
         "TradingSessionStatusRequest",
         "partner",
-        "Asks for the state of the market.",
+        "Requests the state of the market.",
         (
             Tag(335, "TradSesReqID", YOURS),
-            Tag(336, "TradingSessionID", "DAY", False, "if you like"),
+            Tag(336, "TradingSessionID", "DAY", False, "optional"),
             Tag(263, "SubscriptionRequestType", ACTIONS),
         ),
     ),
@@ -171,26 +187,27 @@ LAYOUTS = (
         "us",
         "The state of the market.",
         (
-            Tag(335, "TradSesReqID", "Of your request."),
+            Tag(335, "TradSesReqID", "As in your request."),
             Tag(336, "TradingSessionID", "DAY: the one session, all day."),
             Tag(325, "UnsolicitedIndicator", "N"),
             Tag(
                 340,
                 "TradSesStatus",
-                "2 open. 0 unknown: books may be out of date. 6 another 336 than DAY.",
+                "2: open. 0: unknown, books may be out of date. 6: rejected, 336 is "
+                "not DAY.",
             ),
             Tag(567, "TradSesStatusRejReason", "1", False, "with 340=6"),
-            Tag(58, "Text", "Why, in words.", False, "unless 340=2"),
+            Tag(58, "Text", "The reason in words.", False, "unless 340=2"),
         ),
     ),
     Layout(
         "B",
         "News",
         "us",
-        "A notice: a planned stop, a book that you may no longer see.",
+        "A notice: a planned stop, or a book that you may no longer see.",
         (
-            Tag(148, "Headline", "What it is about."),
-            Tag(33, "LinesOfText", "Lines that follow."),
+            Tag(148, "Headline", "Subject."),
+            Tag(33, "LinesOfText", "Number of lines that follow."),
             Tag(58, "Text", "A line.", group=33),
         ),
     ),

@@ -16,39 +16,40 @@ from marketdata.fix.protocol.rules import (
 from marketdata.fix.protocol.tags import ISIN, SYMBOL, Layout, Tag, instrument
 
 REQUEST_ID = Tag(
-    262, "MDReqID", f"Yours; 1 to {LONGEST_REQUEST_ID} printable ASCII characters."
+    262, "MDReqID", f"Your id; 1 to {LONGEST_REQUEST_ID} printable ASCII characters."
 )
 DAY = (
-    "Day, UTC: of a trade its own; of levels, that of the book's state; of a figure, "
-    "of the last trade that it holds."
+    "Date, UTC: for a trade, its own; for a level, that of the book's state; for a "
+    "figure, that of the last trade it includes."
 )
 SEQUENCE = Tag(
     BOOK_SEQUENCE,
     "BookSequence",
-    "Number of the last change of the book that this message leads to, "
-    "orderBook.sequence of GraphQL. Not FIX's: take our dictionary.",
+    "Number of the last book change included in this message, as orderBook.sequence "
+    "in GraphQL. Not a standard FIX tag: use our dictionary.",
     False,
-    "if your CompID asks for it",
+    "if enabled for your CompID",
 )
-TEST_REQUEST_ID = Tag(112, "TestReqID", "Any text; the answer repeats it.")
+TEST_REQUEST_ID = Tag(112, "TestReqID", "Any text; it is repeated in the answer.")
 
 LAYOUTS = (
     Layout(
         "A",
         "Logon",
         "both",
-        "Opens the session; ours repeats 98, 108 and 141.",
+        "Opens the session; our answer repeats 98, 108 and 141.",
         (
             Tag(98, "EncryptMethod", "0"),
             Tag(108, "HeartBtInt", "Seconds between heartbeats."),
             Tag(141, "ResetSeqNumFlag", "Y", False, "unless MsgSeqNum(34) is 1"),
-            Tag(553, "Username", "The login of the key.", False, "if you like"),
+            Tag(553, "Username", "The login of the key.", False, "optional"),
             Tag(
                 554,
                 "Password",
-                "The API key as in X-Token-Auth; or its secret, with the login in 553.",
+                "The API key as in X-Token-Auth; or its secret alone, with the "
+                "login in 553.",
                 False,
-                "in yours",
+                "in your Logon",
             ),
         ),
     ),
@@ -56,35 +57,43 @@ LAYOUTS = (
         "0",
         "Heartbeat",
         "both",
-        "Says that the line is alive; answers a TestRequest.",
+        "Shows that the connection is alive; answers a TestRequest.",
         (TEST_REQUEST_ID._replace(always=False, when="after a TestRequest"),),
     ),
     Layout(
-        "1", "TestRequest", "both", "Demands a Heartbeat at once.", (TEST_REQUEST_ID,)
+        "1",
+        "TestRequest",
+        "both",
+        "Requires a Heartbeat immediately.",
+        (TEST_REQUEST_ID,),
     ),
     Layout(
         "2",
         "ResendRequest",
         "both",
-        "Is answered with a SequenceReset that fills the gap.",
+        "Answered with a SequenceReset that fills the gap.",
         (
-            Tag(7, "BeginSeqNo", "The first number missed."),
-            Tag(16, "EndSeqNo", "The last; 0: all from there."),
+            Tag(7, "BeginSeqNo", "The first missing number."),
+            Tag(16, "EndSeqNo", "The last missing number; 0: all from BeginSeqNo."),
         ),
     ),
     Layout(
         "3",
         "Reject",
         "both",
-        "Names a message that breaks FIX 4.4 itself.",
+        "Rejects a message that violates FIX 4.4.",
         (
             Tag(45, "RefSeqNum", "Its MsgSeqNum(34)."),
-            Tag(371, "RefTagID", "The tag.", False, "if it is about one"),
-            Tag(372, "RefMsgType", "Its type.", False, "if it is known"),
+            Tag(371, "RefTagID", "The tag.", False, "if a tag is at fault"),
+            Tag(372, "RefMsgType", "Type of the message.", False, "if it is known"),
             Tag(
-                373, "SessionRejectReason", "Why, as a number.", False, "if it has one"
+                373,
+                "SessionRejectReason",
+                "The reason as a code.",
+                False,
+                "if it has one",
             ),
-            Tag(58, "Text", "Why, in words.", False, "if there is more to say"),
+            Tag(58, "Text", "The reason in words.", False, "if there are details"),
         ),
     ),
     Layout(
@@ -93,40 +102,42 @@ LAYOUTS = (
         "both",
         "Fills a gap (123=Y).",
         (
-            Tag(123, "GapFillFlag", "Y", False, "in ours"),
-            Tag(36, "NewSeqNo", "The number that follows."),
+            Tag(123, "GapFillFlag", "Y", False, "in our message"),
+            Tag(36, "NewSeqNo", "The next sequence number."),
         ),
     ),
     Layout(
         "5",
         "Logout",
         "both",
-        "Ends the session; answer ours with one.",
+        "Ends the session; answer our Logout with yours.",
         (Tag(58, "Text", "Why.", False, "if we end it"),),
     ),
     Layout(
         "V",
         "MarketDataRequest",
         "partner",
-        "Asks for books, or ends that. All of it holds, or nothing.",
+        "Requests books, or ends a subscription. It is accepted or refused as a whole.",
         (
             REQUEST_ID,
-            Tag(263, "SubscriptionRequestType", "0 once. 1 from now on. 2 no longer."),
-            Tag(264, "MarketDepth", f"Levels of a side, 1 to {DEEPEST}; 0: {DEEPEST}."),
+            Tag(
+                263, "SubscriptionRequestType", "0: once. 1: subscribe. 2: unsubscribe."
+            ),
+            Tag(264, "MarketDepth", f"Levels per side, 1 to {DEEPEST}; 0: {DEEPEST}."),
             Tag(
                 265,
                 "MDUpdateType",
-                "0: a snapshot on every change. 1: what changed.",
+                "0: full snapshots. 1: incremental updates.",
                 False,
                 "with 263=1",
             ),
-            Tag(266, "AggregatedBook", "Y", False, "if you like"),
+            Tag(266, "AggregatedBook", "Y", False, "optional"),
             Tag(267, "NoMDEntryTypes", "1 to 9"),
             Tag(
                 269,
                 "MDEntryType",
-                "0 bids. 1 asks. 2 trades. Of the trading day: 4 open. 5 close. 7 "
-                "high. 8 low. 9 VWAP. B volume.",
+                "0: bids. 1: asks. 2: trades. Figures of the trading day: 4 open, 5 "
+                "close, 7 high, 8 low, 9 VWAP, B volume.",
                 group=267,
             ),
             Tag(146, "NoRelatedSym", f"1 to {MOST_INSTRUMENTS}"),
@@ -139,20 +150,21 @@ LAYOUTS = (
         "W",
         "MarketDataSnapshotFullRefresh",
         "us",
-        "A whole book; take it for what you had. 268=0: it is empty.",
+        "A whole book, which replaces the one you have. 268=0: it is empty.",
         (
-            REQUEST_ID._replace(meaning="Of your request."),
+            REQUEST_ID._replace(meaning="As in your request."),
             *instrument(0),
             Tag(
                 268,
                 "NoMDEntries",
-                "Entries that follow: levels, best first, bids first; the last trade, "
-                "in the first W of a subscription; figures of the trading day.",
+                "Number of entries that follow: levels, bids first, best first; the "
+                "last trade, in the first W of a subscription; figures of the "
+                "trading day.",
             ),
             Tag(
                 269,
                 "MDEntryType",
-                "0 bid. 1 ask. 2 last trade. 4 5 7 8 9 B figures of the day.",
+                "0: bid. 1: ask. 2: last trade. 4, 5, 7, 8, 9, B: figures of the day.",
                 group=268,
             ),
             Tag(270, "MDEntryPx", "Price of a unit.", False, "unless 269=B", 268),
@@ -160,19 +172,19 @@ LAYOUTS = (
             Tag(
                 271,
                 "MDEntrySize",
-                "Units at this price; of a trade, its units; with 269=B the volume.",
+                "Units at this price; for a trade, its units; with 269=B, the volume.",
                 False,
                 "with 269=0, 1, 2, B",
                 268,
             ),
-            Tag(272, "MDEntryDate", DAY, False, "once the book has moved", 268),
+            Tag(272, "MDEntryDate", DAY, False, "once the book has changed", 268),
             Tag(273, "MDEntryTime", "Its time, UTC.", False, "with 272", 268),
             Tag(
                 290,
                 "MDEntryPositionNo",
-                "Rank of the level, from 1.",
+                "Position of the level, from 1.",
                 False,
-                "of a level",
+                "for a level",
                 268,
             ),
             SEQUENCE,
@@ -182,37 +194,37 @@ LAYOUTS = (
         "X",
         "MarketDataIncrementalRefresh",
         "us",
-        "What became of levels, by side and price, then trades, then figures of the "
-        "trading day. Deletions come first.",
+        "Changed levels, by side and price, deletions first; then trades, then "
+        "figures of the trading day.",
         (
-            REQUEST_ID._replace(meaning="Of your request."),
-            Tag(268, "NoMDEntries", "Entries that follow."),
+            REQUEST_ID._replace(meaning="As in your request."),
+            Tag(268, "NoMDEntries", "Number of entries that follow."),
             Tag(
                 279,
                 "MDUpdateAction",
-                "0 new. 1 change. 2 delete; of a trade: it was undone.",
+                "0: new. 1: change. 2: delete; for a trade, it was busted.",
                 group=268,
             ),
             Tag(
                 269,
                 "MDEntryType",
-                "0 bid. 1 ask. 2 trade. 4 5 7 8 9 B figures of the day.",
+                "0: bid. 1: ask. 2: trade. 4, 5, 7, 8, 9, B: figures of the day.",
                 group=268,
             ),
-            Tag(278, "MDEntryID", "The trade's number.", False, "of a trade", 268),
+            Tag(278, "MDEntryID", "The trade's number.", False, "for a trade", 268),
             Tag(55, "Symbol", f"{SYMBOL}.", group=268),
             Tag(270, "MDEntryPx", "Price of a unit.", False, "unless 269=B", 268),
             Tag(15, "Currency", "EUR", False, "unless 279=2 or 269=B", 268),
             Tag(
                 271,
                 "MDEntrySize",
-                "Units at this price from now on; of a trade, its units; with 269=B "
-                "the volume.",
+                "New total of units at this price; for a trade, its units; with "
+                "269=B, the volume.",
                 False,
                 "with 269=0, 1, 2, B, unless 279=2",
                 268,
             ),
-            Tag(272, "MDEntryDate", DAY, False, "once the book has moved", 268),
+            Tag(272, "MDEntryDate", DAY, False, "once the book has changed", 268),
             Tag(273, "MDEntryTime", "Its time, UTC.", False, "with 272", 268),
             SEQUENCE,
         ),
@@ -221,11 +233,11 @@ LAYOUTS = (
         "Y",
         "MarketDataRequestReject",
         "us",
-        "Refuses a MarketDataRequest; nothing of it holds.",
+        "Refuses a MarketDataRequest as a whole.",
         (
-            REQUEST_ID._replace(meaning="Of your request."),
-            Tag(281, "MDReqRejReason", "Why, as a number."),
-            Tag(58, "Text", "Why, in words."),
+            REQUEST_ID._replace(meaning="As in your request."),
+            Tag(281, "MDReqRejReason", "The reason as a code."),
+            Tag(58, "Text", "The reason in words."),
         ),
     ),
     *INSTRUMENT_LAYOUTS,
@@ -233,23 +245,23 @@ LAYOUTS = (
         "j",
         "BusinessMessageReject",
         "us",
-        "Answers orders, quotes and whatever else this session is not for, and a "
-        "request whose id is too long.",
+        "Answers orders, quotes and other messages that this session does not "
+        "support, and a request whose id is too long.",
         (
             Tag(45, "RefSeqNum", "MsgSeqNum(34) of your message."),
-            Tag(372, "RefMsgType", "Its type."),
+            Tag(372, "RefMsgType", "Type of the message."),
             Tag(
                 379,
                 "BusinessRejectRefID",
-                f"Its id: ClOrdID(11), QuoteReqID(131), MDReqID(262) or the like; "
-                f"{LONGEST_REFERENCE} characters of it.",
+                "Its id, such as ClOrdID(11), QuoteReqID(131) or MDReqID(262), cut "
+                f"to {LONGEST_REFERENCE} characters.",
                 False,
                 "if it has one",
             ),
             Tag(
                 380,
                 "BusinessRejectReason",
-                "3: unsupported message type. 0: another rule, which 58 names.",
+                "3: unsupported message type. 0: another reason, given in 58.",
             ),
             Tag(58, "Text", f"Why, in words; with 380=3: {READ_ONLY}"),
         ),

@@ -48,16 +48,16 @@ TOO_MANY_MESSAGES = (
     "MarketDataRequest"
 )
 TOO_MANY_EARLY = (
-    f"more than {MOST_EARLY} messages came ahead of one that is missing: answer a "
-    "ResendRequest with the messages again, or with a gap fill"
+    f"more than {MOST_EARLY} messages arrived after a missing one: answer a "
+    "ResendRequest with the messages or with a gap fill"
 )
 TOO_MANY_TRADES = (
-    f"slow consumer: more than {MOST_UNSENT_TRADES} trades were not sent; read faster, "
-    "or subscribe to less"
+    f"slow consumer: more than {MOST_UNSENT_TRADES} trades waited for you to read; "
+    "read faster, or subscribe to less"
 )
 TOO_MANY_ANSWERS = (
-    f"slow consumer: more than {MOST_UNSENT_BYTES // 1024:,} KB of answers were not "
-    "sent when you asked for more; read faster, or ask less often"
+    f"slow consumer: more than {MOST_UNSENT_BYTES // 1024:,} KB of answers waited "
+    "for you to read when you asked for more; read faster, or ask less often"
 )
 LOGON_REFUSED = (
     "the Logon is older than a few seconds, or the session before it has not ended; "
@@ -68,15 +68,15 @@ Logon Attempt: "."""
 ALIVE_SECONDS = 1.0
 """How long a session has to answer, when a second Logon of its CompID comes."""
 LOGGED_ON_FROM = (
-    "logged on from {address} since {since}, and that session answers: end it first, "
-    "or use another CompID for each connection that you hold at a time"
+    "logged on from {address} since {since}, and that session answers: end it "
+    "first, or use a separate CompID for each simultaneous connection"
 )
 LOGGED_ON_ELSEWHERE = (
-    "logged on elsewhere: a second Logon of this CompID has come, and this session did "
-    f"not answer a TestRequest for {ALIVE_SECONDS:.0f} second"
+    "logged on elsewhere: a second Logon of this CompID arrived, and this session "
+    f"did not answer a TestRequest within {ALIVE_SECONDS:.0f} second"
 )
-GOING_DOWN = "The acceptor is going down; log on again in a minute."
-INTERNAL_ERROR = "Internal error; log on again, and tell us if it happens again."
+GOING_DOWN = "The acceptor is shutting down; log on again in a minute."
+INTERNAL_ERROR = "Internal error; log on again, and report it if it happens again."
 REQUEST_IDS = {
     262: "MDReqID",
     320: "SecurityReqID",
@@ -84,7 +84,7 @@ REQUEST_IDS = {
     335: "TradSesReqID",
 }
 TOO_MANY_WATCHES = (
-    "Too many requests with SubscriptionRequestType(263)=1; end some with 263=2"
+    "Too many subscriptions with SubscriptionRequestType(263)=1; end some with 263=2"
 )
 REQUEST_ID_RULE = (
     f"{{field}} must be 1 to {LONGEST_REQUEST_ID} printable ASCII characters"
@@ -95,106 +95,106 @@ TOO_LONG = f"A message is longer than {LONGEST_MESSAGE:,} bytes."
 LONGEST_TAG = 9
 LONG_TAG = f"The tag of a field has more than {LONGEST_TAG} digits."
 DATA_FIELD = (
-    "Field {tag} is of type data, or tells the length of one: such fields are refused. "
-    "Leave it out."
+    "Field {tag} is of type data, or gives the length of one: such fields are "
+    "refused. Omit it."
 )
 LOGON_WITHIN = (
-    "A Logon within a session is refused: to start the numbers anew, log out and log "
-    "on again."
+    "A Logon within a session is refused: to reset sequence numbers, log out and "
+    "log on again."
 )
 READ_ONLY = "read-only market data session: this message type is not supported"
 
 MD_REJECT_REASONS = {
-    "0": "Unknown symbol, or one that your integration account may not see",
+    "0": "Unknown symbol, or a token that your integration account may not see",
     "1": "MDReqID(262) is in use by a subscription of this session",
-    "2": f"Too many: {MOST_SUBSCRIPTIONS} subscriptions of a session, "
-    f"{MOST_INSTRUMENTS} instruments of a request",
+    "2": f"Too many: at most {MOST_SUBSCRIPTIONS} subscriptions in a session, "
+    f"{MOST_INSTRUMENTS} instruments in a request",
     "3": "The API key lacks the scope marketdata:read",
-    "4": "No subscription has the MDReqID(262) that is to end",
+    "4": "No subscription has this MDReqID(262)",
     "5": f"MarketDepth(264) must be 0 to {DEEPEST}",
     "6": "MDUpdateType(265) must be 0 or 1 where SubscriptionRequestType(263) is 1",
-    "7": "AggregatedBook(266) must be Y, or be left out",
+    "7": "AggregatedBook(266) must be Y or omitted",
     "8": "MDEntryType(269) must be one of 0, 1, 2, 4, 5, 7, 8, 9 and B",
 }
 """MDReqRejReason(281) and what Text(58) begins with."""
 
 SESSION_RULES = (
-    ("Encryption", "EncryptMethod(98)=0; TLS is the connection's."),
+    ("Encryption", "EncryptMethod(98)=0; TLS encrypts the connection."),
     (
         "Sequence numbers",
-        "Start anew with every Logon: ResetSeqNumFlag(141)=Y, or 34=1. A Logon within "
-        "the session ends it.",
+        "They restart with every Logon: ResetSeqNumFlag(141)=Y, or 34=1. A Logon "
+        "within a session ends it.",
     ),
     (
         "PossResend",
-        "A message with PossResend(97)=Y is ignored where it is a MarketDataRequest "
-        "whose MDReqID(262) stands, or the message that was refused last.",
+        "A message with PossResend(97)=Y is ignored if it is a MarketDataRequest "
+        "whose MDReqID(262) is in use, or the message refused last.",
     ),
     (
         "ResendRequest",
-        "Answered with a gap fill: stale changes of a book are never sent again. A W "
-        "of each subscribed book follows it, then the trades of the gap.",
+        "Answered with a gap fill: outdated book changes are never sent again. A W "
+        "of each subscribed book follows, then the trades of the gap.",
     ),
     (
         "Early messages",
-        "A message whose MsgSeqNum(34) is ahead waits for those that are missing, "
+        "A message whose MsgSeqNum(34) is too high waits for the missing ones, "
         f"which a ResendRequest asks for. A session with more than {MOST_EARLY} such "
         "messages is logged out; each counts towards the rate.",
     ),
     (
         "Data",
-        "Fields of type data, such as RawData(96) and EncodedText(355), and those that "
-        "tell their lengths are refused in every message: a Logout answers.",
+        "Fields of type data, such as RawData(96) and EncodedText(355), and the "
+        "fields with their lengths are refused in every message, with a Logout.",
     ),
     (
         "Garbled messages",
-        "A message whose BodyLength(9) or CheckSum(10) is wrong, or that holds what is "
-        "no tag=value, is ignored.",
+        "A message with a wrong BodyLength(9) or CheckSum(10), or with a field that "
+        "is not tag=value, is ignored.",
     ),
     (
         "TestRequest",
-        f"We send one after every {PROBE_BYTES // 1024} KB; answer it with a Heartbeat "
-        f"that repeats TestReqID(112). With {WINDOW_BYTES // 1024} KB unanswered we "
-        f"stop sending, after {CREDIT_SECONDS:.0f} seconds we log the session out.",
-    ),
-    (
-        "Conflation",
-        "Changes of a book are gathered; one message says what became of each level "
-        "since the last. Trades are never left out.",
-    ),
-    (
-        "Rate",
-        f"Up to {MESSAGES_BURST} messages at once, then a rate a second; who sends "
-        "more is logged out.",
-    ),
-    (
-        "Answers",
-        "Those that you have yet to read wait: with more than "
-        f"{MOST_UNSENT_BYTES // 1024:,} KB of them unsent, the next request logs the "
+        f"We send one after every {PROBE_BYTES // 1024} KB; answer it with a "
+        f"Heartbeat that repeats TestReqID(112). With {WINDOW_BYTES // 1024} KB "
+        f"unanswered we stop sending; after {CREDIT_SECONDS:.0f} seconds we log the "
         "session out.",
     ),
     (
+        "Conflation",
+        "Book changes are conflated: one message gives each level's state after all "
+        "changes since the last message. Trades are never omitted.",
+    ),
+    (
+        "Rate",
+        f"Up to {MESSAGES_BURST} messages at once, then a rate per second; a session "
+        "that sends more is logged out.",
+    ),
+    (
+        "Answers",
+        "Answers wait until you read them: with more than "
+        f"{MOST_UNSENT_BYTES // 1024:,} KB unsent, the next request logs the session "
+        "out.",
+    ),
+    (
         "Connections",
-        "One of a CompID at a time. At a second Logon the session that stands is sent "
-        "a TestRequest: if it answers, the second Logon is refused with a text; if it "
-        f"is silent for {ALIVE_SECONDS:.0f} second, it is logged out, and the second "
-        "Logon is taken.",
+        "Each CompID has one session at a time. At a second Logon the existing "
+        "session is sent a TestRequest. If it answers, the second Logon is refused "
+        f"with a text; if it is silent for {ALIVE_SECONDS:.0f} second, it is logged "
+        "out and the second Logon is accepted.",
     ),
     (
         "Visibility",
-        "Where you may no longer see a token, its book becomes empty (268=0) before "
-        "anything else of it is sent, a SecurityStatus(f) with 326=18 says so, and its "
-        "subscription ends. The book of a token that leaves the market becomes empty, "
-        "too, with the same f.",
+        "If you may no longer see a token, an empty book (268=0) is sent first, "
+        "then a SecurityStatus(f) with 326=18, and the subscription ends. The same "
+        "two messages are sent for a token that leaves the market.",
     ),
     (
         "Identity",
-        "Where a token's symbol or ISIN changes, the book under the old one becomes "
-        "empty (268=0); then comes a W with the new one, in the same subscription.",
+        "When a token's symbol or ISIN changes, an empty book (268=0) is sent under "
+        "the old one, then a W with the new one, in the same subscription.",
     ),
     (
         "End",
-        "A revoked key, or a session that is switched off, is logged out within 5 "
-        "seconds; Text(58) says why.",
+        "When its key is revoked or it is switched off, a session is logged out "
+        "within 5 seconds; Text(58) gives the reason.",
     ),
 )

@@ -61,7 +61,9 @@ class Message:
                 self.fields.append((int(tag), value))
                 holds_data |= int(tag) in DATA_FIELDS
             elif not holds_data:
-                raise GarbledMessage(f"{field[:40]!r} is no field: expected tag=value")
+                raise GarbledMessage(
+                    f"{field[:40]!r} is not a field: expected tag=value"
+                )
 
     def __repr__(self) -> str:
         return f"<Message {readable(self.raw)}>"
@@ -88,7 +90,7 @@ class Message:
         """
         text = self.get(tag)
         if not NUMBER.fullmatch(text):
-            raise GarbledMessage(f"{tag}={text[:40]} in a {self.type} is no number")
+            raise GarbledMessage(f"{tag}={text[:40]} in a {self.type} is not a number")
         return int(text)
 
     def group(self, count: int) -> list[dict[int, str]]:
@@ -203,13 +205,13 @@ class Decoder:
         trailer = raw[body_end:]
         if raw[body_end - 1] != 1 or re.fullmatch(rb"10=\d{3}\x01", trailer) is None:
             self.skip()
-            raise GarbledMessage(f"9={length}: no 10=nnn after so many bytes")
+            raise GarbledMessage(f"9={length}: no 10=nnn after that many bytes")
         del self.buffer[:end]
         computed = sum(raw[:body_end]) % 256
         if int(trailer[3:6]) != computed:
             raise GarbledMessage(
-                f"10={int(trailer[3:6]):03d}, but the bytes sum up to {computed:03d}: "
-                f"{readable(raw)[:80]}"
+                f"10={int(trailer[3:6]):03d}, but the bytes add up to "
+                f"{computed:03d}: {readable(raw)[:80]}"
             )
         return Message(raw)
 

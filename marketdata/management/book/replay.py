@@ -80,13 +80,13 @@ class Count:
 class Command(DryRunCommand):
     help = f"""Replay a file of book changes and trades into a token's order book.
 
-The whole file is checked before anything is written. With --dry-run and without --token
+The whole file is checked before anything is written. With --dry-run but without --token
 it is checked against an empty book.
 
-{files.__doc__}
-Changes and trades are recorded with the time of their recording. A book that is not
-empty is left alone unless --clear empties it, --append goes on from it, or the file
-begins with a reset. If the command is ended early, what it has recorded stays.
+{files.__doc__} Changes and trades get the time at which they are recorded. A book that
+is not empty is left unchanged unless --clear empties it, --append continues from it, or
+the file begins with a reset. If the command is stopped early, the changes recorded so
+far stay.
 
 examples:
   manage.py book replay monday.csv --token ACME --dry-run
@@ -104,24 +104,24 @@ examples:
             "--token",
             metavar="SYMBOL",
             type=str.upper,
-            help="whose book it becomes: a token on the secondary market",
+            help="the token whose book is written; it must be on the secondary market",
         )
         parser.add_argument(
             "--speed",
             metavar="N",
             type=factor,
-            help="N times as fast as it happened (default: as fast as possible)",
+            help="replay N times as fast as recorded (default: as fast as possible)",
         )
         before = parser.add_mutually_exclusive_group()
         before.add_argument(
             "--clear",
             action="store_true",
-            help="first remove every level of the book, in one message",
+            help="first remove all levels of the book, in one message",
         )
         before.add_argument(
             "--append",
             action="store_true",
-            help="go on from the book as it is",
+            help="continue from the current book",
         )
 
     def handle(self, *, file, token, speed, clear, append, dry_run, **options):
@@ -130,8 +130,8 @@ examples:
             with importing(file, self.stderr):
                 if not token and not dry_run:
                     raise CommandError(
-                        "Name the token whose book this becomes with --token SYMBOL, "
-                        "or only check the file with --dry-run."
+                        "Pass --token SYMBOL to write this token's book, or "
+                        "--dry-run to check the file only."
                     )
                 if token:
                     self.check()
@@ -140,13 +140,13 @@ examples:
                 before = [] if clear else levels
                 if before and not append and not begins_with_reset(file):
                     raise CommandError(
-                        f"The book of {token} is not empty, it has {len(before)} "
-                        "levels. Remove them first with --clear, go on from them with "
+                        f"The book of {token} is not empty: it has {len(before)} "
+                        "levels. Remove them with --clear, continue from them with "
                         "--append, or begin the file with a reset."
                     )
                 checked, after = check(file, OrderBook(before), progress)
             if dry_run:
-                return f"{file.name} is good: {checked}; {quoted(after)}{DRY_RUN}"
+                return f"{file.name} is valid: {checked}; {quoted(after)}{DRY_RUN}"
             if clear and levels:
                 removed = files.removals(OrderBook(levels))
                 into.write([Message(removed)], Count())
@@ -163,12 +163,12 @@ examples:
                     into.write(messages, count)
         except WrongFileError:
             raise CommandError(
-                f"{file.name} was changed while it was replayed, after {count} had "
-                "been recorded. Let it be and run this again with --clear."
+                f"{file.name} changed during the replay, after {count} had been "
+                "recorded. Leave the file unchanged and run this again with --clear."
             ) from None
         except KeyboardInterrupt:
             raise CommandError(
-                f"Ended early: {count} are recorded and stay. Run this again with "
+                f"Stopped early: {count} are recorded and stay. Run this again with "
                 "--clear for the whole file."
             ) from None
         return count
@@ -205,16 +205,16 @@ class TokenLog:
             self.sequence += len(message.changes)
         if recorded.sequence != self.sequence:
             raise written_by_another(
-                f"{self.token.symbol}: change {recorded.sequence:,} was to be change "
-                f"{self.sequence:,}.",
+                f"{self.token.symbol}: change {recorded.sequence:,} was recorded "
+                f"where change {self.sequence:,} was expected.",
                 count,
             )
 
 
 def written_by_another(why: str, recorded: Count) -> CommandError:
     return CommandError(
-        f"{why} Someone else writes this book. {recorded} are recorded and stay; end "
-        "the other writer and run this again with --clear."
+        f"{why} Another process writes this book. {recorded} are recorded and stay; "
+        "stop the other writer and run this again with --clear."
     )
 
 

@@ -38,8 +38,8 @@ def levels(text):
 class Command(CommandWithExamples):
     help = """Show a token's order book as it changes, until Ctrl-C.
 
-Asks are above, bids below, the best prices in the middle; prices are in euros, times
-in UTC. In a pipe the book is shown once.
+Asks are above, bids below, the best prices in the middle; prices are in euros, times in
+UTC. When piped, the book is shown once.
 
 examples:
   manage.py book show LUMARELLE
@@ -52,14 +52,15 @@ examples:
         parser.add_argument(
             "--depth",
             type=levels,
-            help="levels of each side (as many as the terminal has room for; else "
-            f"{DEPTH})",
+            help=f"levels per side (default: as many as fit the terminal; {DEPTH} "
+            "when piped)",
         )
         parser.add_argument(
             "--json",
             action="store_true",
             dest="as_json",
-            help="once, in one line, as the API answers `orderBook`: euro cents",
+            help="print it once as one line of JSON, as the API's `orderBook`; "
+            "prices in euro cents",
         )
 
     def handle(self, *, symbol, depth, as_json, **options):
@@ -149,6 +150,6 @@ def described(token, depth):
 
 def unsound(token):
     return CommandError(
-        f"The order book of {token.symbol} cannot be followed: what was said above "
-        "tells why; `verify books` tells where its log is broken."
+        f"The order book of {token.symbol} cannot be followed, for the reason logged "
+        "above; `verify books` shows where its log is broken."
     )

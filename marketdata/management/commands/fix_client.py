@@ -41,12 +41,10 @@ def depth(text):
 class Command(CommandWithExamples):
     help = """Try the FIX feed: log on, list the instruments, watch order books.
 
-Without symbols it lists what may be subscribed and ends; with symbols it shows their
-books live until Ctrl-C, which logs out. Without options it logs on to the sandbox that
-`manage.py up` runs. It needs no database.
-
-Put your key into the environment variable FIX_KEY: what is given as an option stands
-in the list of processes and in your shell's history.
+Without symbols it lists the instruments and ends; with symbols it shows their books
+live until Ctrl-C, which logs out. Without options it logs on to the sandbox that
+`manage.py up` runs. It needs no database. Put your key into the environment variable
+FIX_KEY: an option is visible in the process list and in your shell's history.
 
 examples:
   manage.py fix_client
@@ -64,7 +62,7 @@ examples:
             "symbols",
             nargs="*",
             metavar="SYMBOL",
-            help="instruments whose books to show; none: list the instruments",
+            help="instruments whose books are shown; without any, list the instruments",
         )
         parser.add_argument("--host", default="127.0.0.1", help="default: %(default)s")
         parser.add_argument(
@@ -73,15 +71,15 @@ examples:
         parser.add_argument(
             "--tls",
             action=BooleanOptionalAction,
-            help="whether the connection is encrypted; default: yes, except to this "
+            help="whether to encrypt the connection; default: yes, except to this "
             "machine without FIX_TLS_CERTIFICATE",
         )
         parser.add_argument(
             "--ca",
             metavar="FILE",
             default=settings.FIX_TLS_CERTIFICATE or None,
-            help="certificates to trust beside the system's; a self-signed one is its "
-            "own authority",
+            help="certificates to trust in addition to the system's; a self-signed "
+            "one is its own authority",
         )
         parser.add_argument(
             "--comp-id",
@@ -94,28 +92,28 @@ examples:
             help="the acceptor's CompID, TargetCompID(56); default: %(default)s",
         )
         parser.add_argument(
-            "--key", help="your API key; better in the environment, as FIX_KEY"
+            "--key", help="your API key; the environment variable FIX_KEY is safer"
         )
         parser.add_argument(
             "--depth",
             type=depth,
             default=10,
             metavar="LEVELS",
-            help=f"levels of each side, 1 to {DEEPEST}; default: %(default)s",
+            help=f"levels per side, 1 to {DEEPEST}; default: %(default)s",
         )
         parser.add_argument("--trades", action="store_true", help="show trades, too")
         shape = parser.add_mutually_exclusive_group()
         shape.add_argument(
             "--raw",
             action="store_true",
-            help="print every message as it goes (>) and comes (<), | for SOH, the "
-            "key masked",
+            help="print every message sent (>) and received (<), with | for SOH and "
+            "the key masked",
         )
         shape.add_argument(
             "--json",
             action="store_true",
             dest="as_json",
-            help="one line of JSON: the instruments, or one snapshot of each book",
+            help="print JSON lines: the instruments, or one snapshot of each book",
         )
 
     def handle(self, *, symbols, depth, trades, raw, as_json, **options):
@@ -139,7 +137,7 @@ examples:
             raise CommandError(explain(failure, client)) from None
         except (GarbledMessage, Inconsistent) as failure:
             raise CommandError(
-                f"What the acceptor sent cannot be: {failure}. Please tell us."
+                f"The acceptor sent an impossible message: {failure}. Please report it."
             ) from None
 
     def client(self, *, host, port, tls, ca, comp_id, target, key, **options):
@@ -148,8 +146,8 @@ examples:
             key = key or settings.PARTNER_API_SANDBOX_KEY
         if not key:
             raise CommandError(
-                "There is no key to log on with: put yours into the environment "
-                "variable FIX_KEY, or start the sandbox with `manage.py up`."
+                "The API key is missing: put yours into the environment variable "
+                "FIX_KEY, or start the sandbox with `manage.py up`."
             )
         if tls is None:
             tls = host not in LOCAL or bool(settings.FIX_TLS_CERTIFICATE)
@@ -157,8 +155,8 @@ examples:
             context = tls_context(ca) if tls else None
         except OSError as error:
             raise CommandError(
-                f"--ca {ca}: {error.strerror or error}; name a file of certificates "
-                "in PEM."
+                f"--ca {ca}: {error.strerror or error}; pass a file of certificates "
+                "in PEM format."
             ) from None
         show = self.show if self.raw else lambda direction, raw: None
         return Client(
@@ -249,7 +247,10 @@ examples:
         rejected = {"3": "The acceptor's engine", "j": "The acceptor", "Y": "The feed"}
         text = f"{rejected[refusal.answer.type]} refused the request: {refusal}"
         if refusal.answer.get(281) == UNKNOWN_SYMBOL:
-            text += ". Without symbols, this command lists what you may subscribe."
+            text += (
+                ". Without symbols, this command lists the instruments that you may "
+                "see."
+            )
         return text
 
 

@@ -2,7 +2,7 @@ from partnerapi.core.commands import CommandGroup
 
 
 class Command(CommandGroup):
-    help = "Give out, list and switch CompIDs of the FIX feed."
+    help = "Issue, list and switch CompIDs of the FIX feed."
     verbs = {
         "issue": "marketdata.management.fix_session.issue.Command",
         "list": "marketdata.management.fix_session.list.Command",

@@ -34,13 +34,13 @@ class Command(CommandWithExamples):
     help = """Serve the FIX 4.4 market data feed until SIGTERM or Ctrl-C.
 
 It listens on FIX_HOST and FIX_PORT, with TLS where FIX_TLS_CERTIFICATE and FIX_TLS_KEY
-are set. Sessions are given out by `fix_session issue`, keys by `key issue`. Told to
-end, it logs everybody out and exits with 0 within ten seconds. On SIGHUP it reads a
-renewed certificate, and no session notices.
+are set. `fix_session issue` makes sessions, `key issue` makes keys. On SIGTERM it logs
+all sessions out and exits with 0 within ten seconds. On SIGHUP it reads a renewed
+certificate without interrupting sessions.
 
---check is a health check: it logs on to the acceptor that runs here, as a partner does,
-and exits with 0, or with 1 and the reason. Give it a CompID and a key of its own: its
-Logon takes the place of a session of that CompID.
+--check is a health check: it logs on to the acceptor on this machine as a partner does,
+and exits with 0, or with 1 and the reason. Give it its own CompID and key, because its
+Logon replaces a session of that CompID.
 
 examples:
   manage.py run_fix_acceptor
@@ -58,7 +58,8 @@ examples:
             help="for --check: the CompID to log on with; default: %(default)s",
         )
         parser.add_argument(
-            "--key", help="for --check: the API key; better in the environment, FIX_KEY"
+            "--key",
+            help="for --check: the API key; the environment variable FIX_KEY is safer",
         )
 
     def handle(self, *, check, comp_id, key, **options):
@@ -80,9 +81,9 @@ examples:
             return tls_context(certificate, key)
         except OSError as error:
             raise CommandError(
-                f"FIX_TLS_CERTIFICATE={certificate}, FIX_TLS_KEY={key}: {error}. Name "
-                "two PEM files: the chain with the server's certificate first, and "
-                "its private key without a passphrase."
+                f"FIX_TLS_CERTIFICATE={certificate}, FIX_TLS_KEY={key}: {error}. Set "
+                "them to two PEM files: the chain with the server's certificate "
+                "first, and its private key without a passphrase."
             ) from None
 
     def serve(self, context):
@@ -109,8 +110,9 @@ examples:
                 raise CommandError(of_database(error)) from None
             except OSError as error:
                 raise CommandError(
-                    f"{where} cannot be used: {error.strerror or error}; stop what "
-                    "listens there, or choose another with FIX_HOST and FIX_PORT."
+                    f"{where} cannot be used: {error.strerror or error}; stop the "
+                    "program that listens there, or set another address with "
+                    "FIX_HOST and FIX_PORT."
                 ) from None
             collect_seldom()
             uses.aside.keep_written()
@@ -132,8 +134,8 @@ examples:
             guard.cancel()
             if not stopping.is_set():
                 raise CommandError(
-                    "A thread of the acceptor has failed, see the log above; everybody "
-                    "was logged out. Start it again."
+                    "A thread of the acceptor has failed, as logged above; all "
+                    "sessions were logged out. Start it again."
                 )
 
     def give_up(self):
@@ -150,12 +152,13 @@ examples:
         if zone != settings.MARKET_TIME_ZONE:
             raise CommandError(
                 f"MARKET_TIME_ZONE={settings.MARKET_TIME_ZONE}, but the trading days "
-                f"of this database are those of {zone}; set it to that."
+                f"of this database use {zone}; set MARKET_TIME_ZONE to it."
             )
         if beyond := sorted(bound - set(pool())):
             raise CommandError(
                 f"FIX_SESSIONS={settings.FIX_SESSIONS}, but partners have "
-                f"{', '.join(beyond[:5])}; raise it until the pool holds them."
+                f"{', '.join(beyond[:5])}; raise FIX_SESSIONS until the pool "
+                "includes them."
             )
 
     def check_acceptor(self, comp_id, key):
@@ -172,7 +175,7 @@ examples:
                 pass
         except FixFailure as failure:
             raise CommandError(explain(failure, client)) from None
-        return f"{comp_id} has logged on to {client.host}:{client.port}, and out."
+        return f"{comp_id} logged on to {client.host}:{client.port} and logged out."
 
 
 def renew(acceptor):
@@ -182,13 +185,15 @@ def renew(acceptor):
         # A new context: a context keeps a certificate for each kind of key.
         acceptor.renew(tls_context(certificate, key))
     except OSError as error:
-        logger.error("%s, %s: %s; the old one stays in use", certificate, key, error)
+        logger.error(
+            "%s, %s: %s; the old certificate stays in use", certificate, key, error
+        )
     else:
-        logger.info("%s was read anew", certificate)
+        logger.info("%s was reloaded", certificate)
 
 
 def of_database(error):
     return (
-        f"The database does not serve: {str(error).splitlines()[0]}. Check that "
-        "DATABASE_URL answers, and run manage.py migrate."
+        f"The database cannot be used: {str(error).splitlines()[0]}. Check that the "
+        "server of DATABASE_URL answers, and run manage.py migrate."
     )

@@ -56,11 +56,11 @@ def count(text):
 class Command(CommandWithExamples):
     help = """Trade the sandbox's tokens: invented orders, cancellations and trades.
 
-Books are continued from where they stand; empty ones are filled first. On a market of
-ours the sandbox's simulated clients place and cancel orders, which settle. Prices stay
-around each token's own, and trades set it. A few tokens get most of the events, which
-come in bursts, and more of them in the morning and the afternoon (UTC). Ctrl-C or
-SIGTERM ends it. Runs only where PARTNER_API_SANDBOX=true.
+It continues from the current books; empty books are filled first. On an internal market
+the sandbox's simulated clients place and cancel orders, which settle. Prices stay near
+each token's price, and trades set that price. A few tokens get most of the events,
+which come in bursts, mostly in the morning and the afternoon (UTC). Ctrl-C or SIGTERM
+ends it. Runs only where PARTNER_API_SANDBOX=true.
 
 examples:
   manage.py simulate_market
@@ -75,20 +75,20 @@ examples:
             type=str.upper,
             action="append",
             default=[],
-            help="only this token; may be given several times (every token on the "
+            help="only this token; can be repeated (default: every token on the "
             "secondary market)",
         )
         parser.add_argument(
             "--rate",
             type=positive,
             default=5.0,
-            help="events a second over all tokens, on average over a day (5)",
+            help="events per second over all tokens, averaged over a day (default: 5)",
         )
         parser.add_argument(
-            "--events", type=count, help="end after this many (none: go on)"
+            "--events", type=count, help="end after this many events (default: no end)"
         )
         parser.add_argument(
-            "--seconds", type=positive, help="end after this time (none: go on)"
+            "--seconds", type=positive, help="end after this time (default: no end)"
         )
         parser.add_argument(
             "--seed", type=int, help="the same books and seed give the same events"
@@ -97,14 +97,15 @@ examples:
     def handle(self, *, token, rate, events, seconds, seed, **options):
         if not settings.PARTNER_API_SANDBOX:
             raise CommandError(
-                "This installation is not a sandbox: nothing was written. Set "
-                "PARTNER_API_SANDBOX=true if its order books may hold invented orders."
+                "This installation is not a sandbox; nothing was written. Set "
+                "PARTNER_API_SANDBOX=true if its order books may hold invented "
+                "orders."
             )
         if seed is None:
             seed = SystemRandom().randrange(2**32)
         market = Market(tokens_named(token), seed)
         self.stdout.write(
-            f"Trading {tokens_counted(market.tokens)}, {rate:g} events a second, "
+            f"Trading {tokens_counted(market.tokens)}, {rate:g} events per second, "
             f"seed {seed}."
         )
         began = time.monotonic()
@@ -135,7 +136,7 @@ examples:
                     hear(token.pk for token in market.tokens)
             except OperationalError as error:
                 self.stderr.write(
-                    f"The database did not take it: {str(error).splitlines()[0]}; "
+                    f"The database refused the events: {str(error).splitlines()[0]}; "
                     "trying again."
                 )
                 market.forget()
@@ -267,7 +268,7 @@ def tokens_named(symbols):
     tokens = Token.objects.filter(market_type=Token.MarketType.SECONDARY_MARKET)
     if not tokens:
         raise CommandError(
-            "No token is on the secondary market. Fill the sandbox with "
-            "`sandbox seed`, or let a token be traded with `market open-secondary`."
+            "No token is on the secondary market. Fill the sandbox with `sandbox "
+            "seed`, or open a token's secondary market with `market open-secondary`."
         )
     return list(tokens.order_by("created_at", "id"))

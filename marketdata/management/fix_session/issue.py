@@ -24,10 +24,10 @@ def sessions(text):
 
 
 class Command(DryRunCommand):
-    help = f"""Give a partner CompIDs for the FIX feed, and say how to log on with them.
-
-They are the first free ones of the acceptor's pool, which needs no restart. A partner
-may have {MOST_SESSIONS}. It logs on with its API key; key issue makes one.
+    help = f"""Assign CompIDs of the FIX feed to a partner, and print how to log on with
+    them. They are the first free ones of the acceptor's pool; no restart is needed. A
+    partner may have {MOST_SESSIONS}. It logs on with its API key; `key issue` makes
+    one.
 
 examples:
   manage.py fix_session issue acme
@@ -41,7 +41,7 @@ examples:
             "--count",
             type=sessions,
             default=USUAL_SESSIONS,
-            help="how many further CompIDs; default: %(default)s",
+            help="how many more CompIDs; default: %(default)s",
         )
 
     def handle(self, *, login, count, dry_run, **options):
@@ -57,10 +57,10 @@ examples:
                 bound = FixSession.objects.bind(partner, count)
                 transaction.set_rollback(dry_run)
         except NotBound as error:
-            raise CommandError(f"{error} Nothing was bound.") from None
+            raise CommandError(f"{error} Nothing was assigned.") from None
         comp_ids = ", ".join(session.comp_id for session in bound)
         if dry_run:
-            return f"{comp_ids} would be bound to {login}{DRY_RUN}"
+            return f"{comp_ids} would be assigned to {login}{DRY_RUN}"
         keys = ApiKey.objects.live(timezone.now()).filter(partner=partner)
         if not keys.filter(scopes__contains=[Scope.MARKETDATA_READ]).exists():
             self.stderr.write(
@@ -72,7 +72,7 @@ examples:
         if host in ANYWHERE:
             host = "the public name of the acceptor's machine"
         encryption = "TLS 1.2 or 1.3" if settings.FIX_TLS_CERTIFICATE else "none"
-        return f"""Bound to {login}: {comp_ids}
+        return f"""Assigned to {login}: {comp_ids}
 
 BeginString   (8)    FIX.4.4
 SenderCompID  (49)   {" or ".join(session.comp_id for session in bound)}
@@ -84,4 +84,4 @@ HeartBtInt    (108)  {settings.FIX_MIN_HEARTBEAT} to 60
 Username      (553)  {login}, or left out
 Password      (554)  a live API key of {login}, whole, as in X-Token-Auth
 
-Each CompID has one connection at a time."""
+Each CompID may have one connection at a time."""

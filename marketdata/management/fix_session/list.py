@@ -19,7 +19,7 @@ COLUMNS = (
 
 
 class Command(CommandWithExamples):
-    help = """List the CompIDs of the FIX feed: whose they are and how they fare.
+    help = """List the CompIDs of the FIX feed with their partners and states.
 
 examples:
   manage.py fix_session list
@@ -28,7 +28,9 @@ examples:
 """
 
     def add_arguments(self, parser):
-        parser.add_argument("--partner", metavar="LOGIN", help="only this partner's")
+        parser.add_argument(
+            "--partner", metavar="LOGIN", help="only CompIDs of this partner"
+        )
         parser.add_argument("--json", action="store_true", help="a JSON list")
 
     def handle(self, *, partner, **options):
@@ -41,7 +43,7 @@ examples:
         if options["json"]:
             return json.dumps(rows)
         if not rows:
-            return "There are no FIX sessions. fix_session issue binds some."
+            return "There are no FIX sessions. fix_session issue assigns some."
         return aligned(COLUMNS, rows)
 
 

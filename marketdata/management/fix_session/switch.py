@@ -5,9 +5,8 @@ from partnerapi.core.commands import DRY_RUN, DryRunCommand
 
 
 class Command(DryRunCommand):
-    help = """Switch a FIX session off, or on again: whether its Logons are admitted.
-
-One that is connected is logged out within five seconds.
+    help = """Switch a FIX session off, or on again. Logons are refused while it is off;
+    a connected session is logged out within five seconds.
 
 examples:
   manage.py fix_session switch PARTNER007 off
@@ -16,7 +15,9 @@ examples:
 """
 
     def add_arguments(self, parser):
-        parser.add_argument("comp_id", metavar="COMPID", help="as fix_session list has")
+        parser.add_argument(
+            "comp_id", metavar="COMPID", help="as shown by `fix_session list`"
+        )
         parser.add_argument("state", choices=["on", "off"])
 
     def handle(self, *, comp_id, state, dry_run, **options):
@@ -24,13 +25,13 @@ examples:
             session = FixSession.objects.select_related("partner").get(comp_id=comp_id)
         except FixSession.DoesNotExist:
             raise CommandError(
-                f"There is no FIX session {comp_id}. fix_session list shows those "
-                "there are."
+                f"There is no FIX session {comp_id}. fix_session list shows all of "
+                "them."
             ) from None
         enabled = state == "on"
         named = f"{comp_id} of {session.partner.login}"
         if session.enabled == enabled:
-            raise CommandError(f"{named} is {state} already. Nothing to do.")
+            raise CommandError(f"{named} is already {state}. Nothing to do.")
         if dry_run:
             return f"{named} would be switched {state}{DRY_RUN}"
         session.switch(enabled)

@@ -17,11 +17,10 @@ def day(text: str) -> date:
 
 
 class Command(CommandWithExamples):
-    help = """Write a day's records of our markets as JSON lines, to be kept for years.
-
-Orders, their events, executions and busts, and the rules, restrictions and investors'
-profiles that changed: a line each, by the days of MARKET_TIME_ZONE. The last line has
-how many lines there are and their SHA-256 digest, so that a copy can be checked.
+    help = """Write a day's records of the internal markets as JSON lines, for long-term
+    storage. Each order, event, execution, bust, and changed rule, restriction or
+    investor profile is one line; days are those of MARKET_TIME_ZONE. The last line has
+    the number of lines and their SHA-256 digest, so that a copy can be checked.
 
 examples:
   manage.py export market-records --day 2026-11-20 > 2026-11-20.jsonl
@@ -31,7 +30,10 @@ examples:
     def add_arguments(self, parser):
         parser.add_argument("--day", type=day, required=True, help="such as 2026-11-20")
         parser.add_argument(
-            "--output", metavar="FILE", type=Path, help="a file in place of the output"
+            "--output",
+            metavar="FILE",
+            type=Path,
+            help="write to this file instead of standard output",
         )
 
     def handle(self, *, day, output, **options):

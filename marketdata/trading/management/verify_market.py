@@ -5,12 +5,11 @@ from partnerapi.core.invariants import tell
 
 
 class Command(CommandWithExamples):
-    help = """Check everything that must be true of our markets, a line for each rule.
-
-It reads all orders, executions and what settled them, and plays each market's log again
-through the matcher: the very same trades must come of it. It changes nothing, and may
-run beside writers. The exit code is 1 where a rule is broken: then someone got past
-the database's guards.
+    help = """Check all rules of the internal markets; prints a line per rule. It reads
+    all orders, executions and settlements, and replays each market's log through the
+    matcher, which must produce the same trades. It changes nothing and may run beside
+    writers. Exit code 1 means that a rule is broken: someone bypassed the database's
+    guards.
 
 examples:
   manage.py verify market

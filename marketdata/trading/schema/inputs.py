@@ -92,8 +92,8 @@ class CancelOrderInput(graphene.InputObjectType):
 
 
 class CancelOrdersInput(graphene.InputObjectType):
-    """The orders to cancel: of an account, of a token, or of both; if empty, all of
-    yours.
+    """The orders to cancel: of an account, of a token, or of both; if empty, all your
+    orders.
     """
 
     account_id = graphene.ID(

@@ -38,7 +38,7 @@ TRADES = OrderedList(
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a market does at an instant, and what it does next."""
+    """The current and the next phase of a market at an instant."""
 
     phase: str
     since: str

@@ -239,13 +239,13 @@ def own_order(caller, text):
 
 
 LOCKS = (
-    "If the book stays locked for 2 seconds, the request is TIMEOUT: nothing "
-    "happened, and you can retry it."
+    "If the book stays locked for 2 seconds, the request fails with TIMEOUT: "
+    "nothing happened, and you can retry it."
 )
 SELECTION = (
-    f"What is selected of the answer costs at most {MOST_POINTS} points, and at most "
-    f"{MOST_STATEMENTS} fields of it are connections, totals or objects: others "
-    "wait meanwhile."
+    f"The selection may cost at most {MOST_POINTS} points and include at most "
+    f"{MOST_STATEMENTS} connections, totals or objects, because other orders wait "
+    "meanwhile."
 )
 
 
@@ -302,10 +302,11 @@ class Mutation(graphene.ObjectType):
         CancelOrdersPayload,
         cost=TRADE,
         input=inputs.CancelOrdersInput(
-            required=True, description="The orders to cancel; if empty, all of yours."
+            required=True,
+            description="The orders to cancel; if empty, all your orders.",
         ),
-        description="Cancel all open orders of an account, of a token, or all of "
-        "yours, in one transaction. Every 4 orders cost 1 additional point. "
+        description="Cancel all open orders of an account, of a token, or or all your "
+        "orders, in one transaction. Every 4 orders cost 1 additional point. "
         f"{LOCKS} Needs the scope `trading:write`.",
     )
 

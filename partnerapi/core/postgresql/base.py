@@ -78,7 +78,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         except (OperationalError, InterfaceError) as error:
             if self.connection.closed or self.connection.broken:
                 raise OutcomeUnknown(
-                    f"The connection ended in the commit: {error}"
+                    f"The connection ended during the commit: {error}"
                 ) from error.__cause__
             raise
 

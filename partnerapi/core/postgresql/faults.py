@@ -18,35 +18,38 @@ class Fault(StrEnum):
     """What is wrong with the database, and what an operator does about it."""
 
     BUSY = (
-        "No connection to PostgreSQL came free; see what takes it so long, or raise "
-        "PARTNER_API_DATABASE_CONNECTIONS"
+        "No connection to PostgreSQL became free; check for long statements, or "
+        "raise PARTNER_API_DATABASE_CONNECTIONS"
     )
-    AWAY = "PostgreSQL does not answer; see whether it runs and can be reached"
+    AWAY = "PostgreSQL does not answer; check that it runs and can be reached"
     CROWDED = (
         "PostgreSQL has no connection left; raise max_connections, or run fewer "
         "processes"
     )
-    FULL = "PostgreSQL cannot write; see the space on its disk and its memory"
-    LOCKED = "A table is locked, by a migration perhaps; see pg_locks for who holds it"
+    FULL = "PostgreSQL cannot write; check its disk space and memory"
+    LOCKED = (
+        "A table is locked, perhaps by a migration; pg_locks shows the session that "
+        "holds the lock"
+    )
     READ_ONLY = (
-        "PostgreSQL only reads; see default_transaction_read_only, and whether "
-        "DATABASE_URL names a standby"
+        "PostgreSQL is read-only; check default_transaction_read_only, and that "
+        "DATABASE_URL does not name a standby"
     )
     REFUSED = (
-        "PostgreSQL refuses the role of DATABASE_URL; see its password, pg_hba.conf, "
-        "and whether it may log in and connect to the database"
+        "PostgreSQL refuses the role of DATABASE_URL; check its password, "
+        "pg_hba.conf, and its rights to log in and to connect to the database"
     )
     UNGRANTED = (
         "The role of DATABASE_URL lacks a right; run manage.py grant_application_role "
         "ROLE --apply, as the owner"
     )
     INCOMPLETE = (
-        "The database lacks what this release needs; run manage.py migrate, then "
-        "grant_application_role, as the owner, or restore the whole backup"
+        "The database schema does not match this release; run manage.py migrate, "
+        "then grant_application_role, as the owner, or restore the whole backup"
     )
     UNCONFIRMED = (
-        "No standby has confirmed a commit in time; see whether the standbys of "
-        "synchronous_standby_names run and follow"
+        "No standby has confirmed a commit in time; check that the standbys of "
+        "synchronous_standby_names run and replicate"
     )
 
 

@@ -40,7 +40,7 @@ CANCEL_SECONDS = 0.4
 WATCH_SECONDS = 0.1
 PROBE_SECONDS = 0.25
 DEFAULT_SECONDS = 60.0
-"""The longest loan of who has no deadline."""
+"""The longest loan to a caller without a deadline."""
 
 logger = getLogger(__name__)
 
@@ -75,7 +75,7 @@ def check_due(due: float) -> float:
     left = due - monotonic()
     if left <= 0:
         metrics.CONNECTION_LACKED.inc()
-        raise Busy("No connection came free before the request's deadline.")
+        raise Busy("No connection became free before the request's deadline.")
     return left
 
 
@@ -149,8 +149,8 @@ class Lender:
         self.has_ended = False
         self.outage = Outage(
             self.logger,
-            away=f"{self.name} does not answer (%s): what needs it is refused with "
-            "503; see whether it runs and can be reached",
+            away=f"{self.name} does not answer (%s): requests that need it are "
+            "refused with 503; check that it runs and can be reached",
             back=f"{self.name} answers again",
         )
 

@@ -23,14 +23,12 @@ from partnerapi.operations.diagnosis.installation import own_key
 
 
 class Command(CommandWithExamples):
-    help = """Look at everything that this installation needs, a line for each check.
-
-What is not well comes with what to do about it. It changes nothing. The exit code is 0
-where all is well, 1 where something wants attention or cannot be known, 2 where
-something has failed.
-With an API key of its own in FIX_KEY it tries that key, and a FIX Logon with it. With
---deep it also runs each `verify`, which
-read everything; without, it says what they found last.
+    help = """Check everything that this installation needs; prints a line per check.
+    Each problem comes with its remedy. It changes nothing. The exit code is 0 if all is
+    well, 1 if something needs attention or cannot be determined, 2 if something has
+    failed. With a separate API key in FIX_KEY it tests that key, and a FIX Logon with
+    it. With --deep it also runs each `verify`, which read all data; without, it shows
+    their last results.
 
 examples:
   manage.py doctor
@@ -45,7 +43,9 @@ examples:
             "--json", action="store_true", dest="as_json", help="print one JSON object"
         )
         parser.add_argument(
-            "--web", metavar="URL", help="a web server of ours, to ask for /readyz"
+            "--web",
+            metavar="URL",
+            help="one of our web servers, whose /readyz is requested",
         )
         parser.add_argument(
             "--comp-id",
@@ -53,7 +53,7 @@ examples:
             help="the CompID to log on with; default: %(default)s",
         )
         parser.add_argument(
-            "--deep", action="store_true", help="verify the register and the books"
+            "--deep", action="store_true", help="also verify the register and the books"
         )
 
     def handle(self, *, as_json, web, comp_id, deep, **options):

@@ -13,12 +13,12 @@ from partnerapi.core.roles import (
 
 
 class Command(CommandWithExamples):
-    help = """Print the SQL that gives a role its rights and no others, or run it.
-
-The role is that of DATABASE_URL, which serves requests: it can add to the register and
-to the logs, and change nothing in them. The owner of the tables (DATABASE_OWNER_URL)
-grants, after every `migrate`. Behind a pooler (DATABASE_DIRECT_URL) the role is given
-the limits of a session, too, by itself. Readers and backups have roles of their own.
+    help = """Print or run the SQL that grants a role exactly its rights. The role is
+    that of DATABASE_URL, which serves requests: it can append to the register and to
+    the logs, but not change them. The owner of the tables (DATABASE_OWNER_URL) grants
+    the rights after every `migrate`. Behind a pooler (DATABASE_DIRECT_URL) the role
+    also gets the limits of a session, which it sets itself. Readers and backups have
+    separate roles.
 
 examples:
   manage.py grant_application_role partnerapi_application
@@ -28,17 +28,17 @@ examples:
 """
 
     def add_arguments(self, parser):
-        parser.add_argument("role", metavar="ROLE", help="a role of the server")
+        parser.add_argument("role", metavar="ROLE", help="name of a database role")
         parser.add_argument(
             "--as",
             dest="kind",
             type=Role,
             choices=list(Role),
             default=Role.APPLICATION,
-            help="what the role is for (application)",
+            help="purpose of the role (application)",
         )
         parser.add_argument(
-            "--apply", action="store_true", help="run it, in one transaction"
+            "--apply", action="store_true", help="run the SQL, in one transaction"
         )
 
     def handle(self, *, role, kind, apply, **options):
@@ -58,7 +58,7 @@ examples:
         run(alias, granted)
         # The owner of the tables may rule over no other role.
         run(DEFAULT_DB_ALIAS, session)
-        return f"{role} has the rights of {kind}, and no others."
+        return f"{role} has exactly the rights of {kind}."
 
 
 def run(alias: str, statements: list[str]) -> None:

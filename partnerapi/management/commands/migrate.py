@@ -91,14 +91,14 @@ class Command(MigrateCommand):
                 return MigrateCommand.handle(self, *arguments, **options)
 
         def told(text):
-            self.stderr.write(f"{text}: others use the table; this is tried again")
+            self.stderr.write(f"{text}: the table is in use; trying again")
 
         try:
             return again_while_locked(migrate, told)
         except StillLocked as error:
             raise CommandError(
-                f"{error}: others hold the table; pg_locks says who. What is done is "
-                "done: run this again for the rest."
+                f"{error}: another session locks the table; pg_locks shows it. "
+                "Completed migrations are kept: run this again for the rest."
             ) from None
 
     def install_baseline(self, options):

@@ -2,7 +2,7 @@ from partnerapi.core.commands import CommandGroup
 
 
 class Command(CommandGroup):
-    help = "Delete what is no longer kept."
+    help = "Delete data past its retention."
     verbs = {
         "events": "issuers.management.prune_events.Command",
         "book-log": "marketdata.management.prune_book_log.Command",

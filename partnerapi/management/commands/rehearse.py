@@ -12,17 +12,16 @@ from partnerapi.sandbox.run.processes import Interrupted, Processes, RunError
 
 
 class Command(CommandWithExamples):
-    help = """Lose a database in every way that a backup is for; see what comes back.
-
-It makes PostgreSQL clusters, a Valkey, web servers, workers and FIX acceptors of its
-own in a directory that it deletes, and touches nothing else: it may run anywhere.
-Changes are made as a partner makes them, with Idempotency-Keys. Then it restores a dump
-into a new cluster; recovers a backup of the cluster as it was just before a mistake;
-stops a synchronous standby, without which no change is acknowledged; kills the primary
-and promotes the standby. Of what comes back it verifies the register
-and the order books, lets doctor look at everything, logs on over FIX, and sends each
-change again, which must get its first answer. It takes about a minute. The exit code is
-0 where all of it came back, 1 with the reason where not.
+    help = """Rehearse recovery from every loss of a database that backups cover. It
+creates its own PostgreSQL clusters, Valkey, web servers, workers and FIX acceptors in a
+directory that it deletes, and touches nothing else, so it may run anywhere. It makes
+changes as a partner does, with Idempotency-Keys. Then it restores a dump into a new
+cluster; recovers a backup of the cluster as it was just before a mistake; stops a
+synchronous standby, without which no change is acknowledged; kills the primary and
+promotes the standby. After each recovery it verifies the register and the order books,
+runs doctor, logs on over FIX, and sends each change again, which must get its first
+response. It takes about a minute. The exit code is 0 if everything was recovered, or 1,
+with the reason.
 
 examples:
   manage.py rehearse
@@ -35,8 +34,8 @@ examples:
         parser.add_argument(
             "--directory",
             type=Path,
-            help="where it works, in a directory that it makes and deletes; needs a "
-            "gigabyte; default: that of temporary files",
+            help="where to create its working directory, which it deletes; needs a "
+            "gigabyte; default: the directory of temporary files",
         )
 
     def handle(self, *, directory, **options):
@@ -58,7 +57,7 @@ examples:
         try:
             rehearsal.run()
         except Interrupted:
-            raise CommandError("It was ended before its end.") from None
+            raise CommandError("The rehearsal was interrupted.") from None
         except RunError as error:
             raise CommandError(f"The rehearsal failed: {error}") from None
         finally:
@@ -66,6 +65,7 @@ examples:
             rehearsal.remove()
             shutil.rmtree(made, ignore_errors=True)
         return (
-            f"All came back, in {time.monotonic() - began:.0f} s: a dump, a point in "
-            f"time, a failover; {len(rehearsal.changes)} changes with their answers."
+            f"Everything was recovered in {time.monotonic() - began:.0f} s: a dump, "
+            f"a point in time, a failover; {len(rehearsal.changes)} changes with "
+            "their responses."
         )

@@ -2,7 +2,7 @@ from partnerapi.core.commands import CommandGroup
 
 
 class Command(CommandGroup):
-    help = "Do a job of Celery's beat now."
+    help = "Run a job of Celery's beat now."
     verbs = {
         "notices": "accounts.management.run_notices.Command",
         "articles": "issuers.management.run_articles.Command",

@@ -12,10 +12,11 @@ from partnerapi.operations.exposition import registry_of
 class Command(CommandWithExamples):
     help = """Serve /metrics for Prometheus until SIGTERM or Ctrl-C.
 
-One runs on each machine, beside the processes that count in the directory of
-PARTNER_API_METRICS: web servers, acceptors, workers. It is a process and a port of its
-own, so that it answers when they do not. It sums what they have counted, and adds what
-/readyz finds. Nothing asks who reads it: let it listen where Prometheus alone comes.
+Run one on each machine, beside the processes that write counters to the directory of
+PARTNER_API_METRICS: web servers, acceptors, workers. It is a separate process with its
+own port, so it answers when they do not. It sums their counters, and adds the checks of
+/readyz. It does not authenticate readers: listen on an address that only Prometheus can
+reach.
 
 examples:
   PARTNER_API_METRICS=/run/partnerapi/metrics manage.py serve_metrics
@@ -35,16 +36,16 @@ examples:
     def handle(self, *, host, port, **options):
         if not settings.PARTNER_API_METRICS:
             raise CommandError(
-                "PARTNER_API_METRICS is not set: name the directory in which the "
-                "processes of this machine count, for all of them."
+                "PARTNER_API_METRICS is not set: set it to the directory of this "
+                "machine's counters, for all processes."
             )
         registry = registry_of(Path(settings.PARTNER_API_METRICS))
         try:
             server, thread = start_http_server(port, host, registry)
         except OSError as error:
             raise CommandError(
-                f"{host} port {port} cannot be used: {error.strerror}; stop what "
-                "listens there, or choose another with --port."
+                f"{host} port {port} cannot be used: {error.strerror}; stop the "
+                "program that listens there, or choose another port with --port."
             ) from None
         with ended_by_signals() as ended:
             self.stdout.write(f"http://{host}:{port}/metrics")

@@ -42,15 +42,15 @@ MARKET_RATE = 5
 
 ONE_ROLE = (
     "DATABASE_OWNER_URL is not set: the role of DATABASE_URL owns the tables and "
-    "serves, so that the database keeps nothing from it"
+    "also serves requests, so the database cannot protect them from it"
 )
 
 
 class Command(CommandWithExamples):
     help = """Run the whole system: servers, sandbox data, market, web, FIX, workers.
 
-DATABASE_URL and REDIS_URL, where set, are used instead of servers of its own.
-Ctrl-C ends everything; the next start finds the data again.
+If DATABASE_URL and REDIS_URL are set, it uses them instead of starting its own servers.
+Ctrl-C stops everything; the data is kept for the next start.
 
 examples:
   manage.py up
@@ -74,13 +74,13 @@ examples:
             "--directory",
             type=Path,
             default=settings.STATE_DIRECTORY,
-            help="where its data and secrets are kept (.local in the project)",
+            help="directory for its data and secrets (.local in the project)",
         )
         parser.add_argument(
             "--json",
             action="store_true",
             dest="as_json",
-            help="when everything answers, describe it in one line of JSON",
+            help="when everything answers, print its addresses as one line of JSON",
         )
 
     def handle(self, *, port, fix_port, directory, as_json, **options):
@@ -105,8 +105,8 @@ examples:
         except OSError as error:
             where = error.filename or self.directory
             raise CommandError(
-                f"{where}: {error.strerror}; mend that, or choose another directory "
-                "with --directory"
+                f"{where}: {error.strerror}; correct that, or choose another "
+                "directory with --directory"
             ) from None
 
     def run(self, port, as_json):
@@ -117,7 +117,7 @@ examples:
             # Before the first process, so that none is left when the end comes early.
             self.end_on_signals()
             for name in self.processes.end_leftovers():
-                self.say("up", f"ended {name}, left over from a run that was killed")
+                self.say("up", f"stopped {name}, left over from a run that was killed")
             # The acceptor takes its own port, but late: it must be free by now.
             for listener in listen(self.fix_port, "--fix-port"):
                 listener.close()
@@ -202,7 +202,7 @@ examples:
         with self.step("PostgreSQL and Valkey"):
             environment |= supply(self.directory, self.processes, environment)
         self.write_environment(environment)
-        # The owner's address is for what is done here, and not for who serves.
+        # Only this command uses the owner's address; servers do not.
         owning = environment.copy()
         environment.pop("DATABASE_OWNER_URL", None)
         with self.step("Tables"):
@@ -246,7 +246,7 @@ examples:
             and configured.get("PARTNER_API_SANDBOX", "").lower() != "true"
         ):
             raise RunError(
-                "DATABASE_URL names a database of your own, and `up` fills it with "
+                "DATABASE_URL names your own database, which `up` fills with "
                 "sandbox data; set PARTNER_API_SANDBOX=true to allow that"
             )
         kept = {}
@@ -254,7 +254,7 @@ examples:
             for line in self.environment_file.read_text().splitlines():
                 name, _, value = line.partition("=")
                 kept[name] = value
-        # The servers of an earlier run are not an address that anybody configured.
+        # The servers of an earlier run are not configured addresses.
         for name in ADDRESSES:
             kept.pop(name, None)
         made = {

@@ -2,7 +2,7 @@ from partnerapi.core.commands import CommandGroup
 
 
 class Command(CommandGroup):
-    help = "Check everything that must be true, a line for each rule."
+    help = "Check all rules that data must keep; prints a line per rule."
     verbs = {
         "cash": "accounts.management.verify_cash.Command",
         "register": "issuers.management.verify_register.Command",

@@ -2,7 +2,7 @@ from partnerapi.core.commands import CommandGroup
 
 
 class Command(CommandGroup):
-    help = "Write the files of the repository that are made from the code."
+    help = "Write the repository's generated files."
     verbs = {
         "docs": "partnerapi.management.write.docs.Command",
         "schema": "partnerapi.management.write.schema.Command",

@@ -25,7 +25,7 @@ MAKING = ["command sandbox seed", "command sandbox access"]
 
 class Command(BaseCommand):
     help = (
-        "Show the sandbox's staff logins, key and CompIDs; make what is missing. "
+        "Show the sandbox's staff logins, key and CompIDs; create missing ones. "
         "Example: manage.py sandbox access"
     )
 

@@ -24,7 +24,8 @@ def register_size(text):
 
 
 class Command(CommandWithExamples):
-    help = """Fill an empty sandbox with invented companies; again, it changes nothing.
+    help = """Fill an empty sandbox with invented companies; a second run changes
+    nothing.
 
 It writes 25 issuers with profiles, logos, figures, articles, tokens and legacy
 shareholders, and two partners with 200 accounts each: `demo`, which may see everything
@@ -46,28 +47,29 @@ examples:
             type=register_size,
             action="append",
             default=[],
-            help="let a company's legacy shareholders grow to this number, for load; "
-            "may be given several times",
+            help="add legacy shareholders to a company up to this number, for load "
+            "tests; can be repeated",
         )
         parser.add_argument(
             "--fix-sessions",
             metavar="NUMBER",
             type=fix_sessions,
             default=0,
-            help="partners with a CompID and a key for the FIX feed each, for load; "
-            "new ones are added until there are so many, and their keys shown once",
+            help="number of partners with a CompID and a key for the FIX feed, for "
+            "load tests; missing ones are added, and their keys shown once",
         )
         parser.add_argument(
             "--json",
             action="store_true",
-            help="one line of JSON on standard output: new keys, and counts",
+            help="print new keys and counts as one line of JSON",
         )
 
     def handle(self, *, shareholders, fix_sessions, **options):
         if not settings.PARTNER_API_SANDBOX:
             raise CommandError(
-                "This installation is not a sandbox: nothing was written. Set "
-                "PARTNER_API_SANDBOX=true if its database may hold invented companies."
+                "This installation is not a sandbox; nothing was written. Set "
+                "PARTNER_API_SANDBOX=true if its database may hold invented "
+                "companies."
             )
         try:
             from partnerapi.sandbox.data.seed import SeedRefused, counts, seed
@@ -84,7 +86,7 @@ examples:
                 raise CommandError(str(error)) from None
             except IntegrityError as error:
                 raise CommandError(
-                    f"The sandbox's rows were changed by others, so no more fit in: "
+                    "The sandbox's rows were changed, so new ones do not fit: "
                     f"{str(error).splitlines()[0]}. Nothing was written; start with "
                     "an empty database."
                 ) from None

@@ -9,10 +9,9 @@ LOCKS = settings.BASE_DIR / "partnerapi/core/locks.md"
 
 
 class Command(CommandWithExamples):
-    help = """Write the tables of templates/docs that are made from the code.
-
-Settings, limits, errors, scopes and commands have such tables, and so have locks, in
-partnerapi/core/locks.md. The rest of a document stays as it is.
+    help = """Write the generated tables of templates/docs. Settings, limits, errors,
+    scopes and commands have such tables, and so have locks, in
+    partnerapi/core/locks.md. The rest of a document stays as it is.
 
 examples:
   manage.py write docs
@@ -25,7 +24,7 @@ examples:
         parser.add_argument(
             "--check",
             action="store_true",
-            help="write nothing; fail where a table is not what the code says",
+            help="write nothing; fail if a table differs from the code",
         )
 
     def handle(self, *, check, **options):
@@ -36,8 +35,8 @@ examples:
                 after = filled(before)
             except KeyError as error:
                 raise CommandError(
-                    f"{path.name}: there is no generated table {error}; there are "
-                    f"{', '.join(TABLES)}."
+                    f"{path.name}: there is no generated table {error}; the tables "
+                    f"are {', '.join(TABLES)}."
                 ) from None
             if after != before:
                 changed.append(path.name)
@@ -45,7 +44,7 @@ examples:
                     path.write_text(after)
         if check and changed:
             raise CommandError(
-                f"{', '.join(changed)}: not what the code says; "
-                "run manage.py write docs and commit the files."
+                f"{', '.join(changed)}: different from the code; run manage.py write "
+                "docs and commit the files."
             )
         return f"Wrote {', '.join(changed)}." if changed else "Nothing has changed."

@@ -16,8 +16,8 @@ class Command(CommandWithExamples):
 
 The file is served at /schema.graphql and compared in the tests. The command writes the
 file itself: a shell redirection (> FILE) would empty it first. A change that breaks
-clients of the last release is refused. With a release, --release writes the schema to
-partnerapi/released.graphql, too; --breaking does so although it breaks clients.
+clients of the last release is refused. For a release, --release also writes the schema
+to partnerapi/released.graphql; --breaking does so even if it breaks clients.
 
 examples:
   manage.py write schema
@@ -34,7 +34,7 @@ examples:
         mode.add_argument(
             "--check",
             action="store_true",
-            help="write nothing; fail where the file is not the schema",
+            help="write nothing; fail if the file differs from the schema",
         )
         mode.add_argument(
             "--dry-run",
@@ -49,7 +49,8 @@ examples:
         mode.add_argument(
             "--breaking",
             action="store_true",
-            help="record it although it breaks clients, whose owners know",
+            help="record it even if it breaks clients, after their owners were "
+            "informed",
         )
 
     def handle(self, *, check, dry_run, release, breaking, **options):
@@ -58,15 +59,15 @@ examples:
             return text
         if is_standard_output(SDL_FILE):
             raise CommandError(
-                f"Standard output is {SDL_FILE.name} itself, and the shell may have "
+                f"Standard output is {SDL_FILE.name} itself; the shell may have "
                 f"emptied it. Run `git restore partnerapi/{SDL_FILE.name}`, then "
                 "manage.py write schema without a redirection: it writes the file."
             )
         is_committed = SDL_FILE.read_text() == text
         if check and not is_committed:
             raise CommandError(
-                f"{SDL_FILE.name} is not the schema that the code describes; "
-                "run manage.py write schema and commit the file."
+                f"{SDL_FILE.name} differs from the schema in the code; run manage.py "
+                "write schema and commit the file."
             )
         changes = breaking_changes(text)
         if changes and not breaking:
@@ -90,7 +91,7 @@ def breaking_changes(text):
     except (GraphQLSyntaxError, TypeError) as error:
         # An empty file, or one with the marks of a merge.
         return [
-            f"{RELEASED_FILE.name} is no schema, and nothing can be compared with it: "
+            f"{RELEASED_FILE.name} is not a valid schema and cannot be compared: "
             f"{str(error).splitlines()[0]} Restore the committed one first."
         ]
     return [f"Breaks clients: {change}" for change in changes]

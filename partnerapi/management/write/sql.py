@@ -17,11 +17,10 @@ NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 class Command(CommandWithExamples):
-    help = """Write the migrations that install what the files of SQL say.
-
-It compares */sql/ with the functions, triggers and views of the database, which has all
-migrations and nothing else, such as that of a sandbox. A migration holds the text of
-both: forward the files', backward the database's.
+    help = """Write the migrations that install the SQL files. It compares */sql/ with
+    the functions, triggers and views of a database that has all migrations and nothing
+    else, such as that of a sandbox. A migration contains both texts: forward that of
+    the files, backward that of the database.
 
 examples:
   manage.py write sql --name keep_cancelled_orders
@@ -30,17 +29,17 @@ examples:
 
     def add_arguments(self, parser):
         parser.add_argument(
-            "--name", metavar="NAME", help="what the migrations do, such as keep_orders"
+            "--name", metavar="NAME", help="name of the migrations, such as keep_orders"
         )
         parser.add_argument(
             "--check",
             action="store_true",
-            help="write nothing; fail where the files say something else",
+            help="write nothing; fail if the files differ from the database",
         )
 
     def handle(self, *, name, check, **options):
         if not (check or name):
-            raise CommandError("Name what the migrations do: --name NAME.")
+            raise CommandError("Name the migrations with --name NAME.")
         if name and not NAME.fullmatch(name):
             raise CommandError(
                 f"--name {name}: use lower-case letters, digits and underscores, such "
@@ -62,7 +61,9 @@ examples:
             leaves.append((label, path.stem))
             written.append(str(path))
         if check and any(self.changed().values()):
-            raise CommandError("The files say something else: run manage.py write sql.")
+            raise CommandError(
+                "The files differ from the database: run manage.py write sql."
+            )
         return f"Wrote {', '.join(written)}." if written else "Nothing has changed."
 
     def changed(self) -> dict[str, list[Change]]:

@@ -31,18 +31,18 @@ def database() -> Iterator[Finding]:
         yield Finding(
             "database", State.WARNING,
             "The primary does not answer; queries are answered by the standby",
-            "See whether the primary runs and can be reached, or promote the standby "
-            "and let DATABASE_URL name it.",
+            "Check that the primary runs and can be reached, or promote the standby "
+            "and set DATABASE_URL to it.",
         )  # fmt: skip
     elif is_standby:
         yield Finding(
-            "database", State.FAILED, f"{says}: a standby, which only reads",
-            "Let DATABASE_URL name the primary.", patience=ONLY_READS_SECONDS,
+            "database", State.FAILED, f"{says}: a standby, which is read-only",
+            "Set DATABASE_URL to the primary.", patience=ONLY_READS_SECONDS,
         )  # fmt: skip
     elif only_reads:
         yield Finding(
-            "database", State.FAILED, f"{says}: it only reads",
-            "Switch default_transaction_read_only off, for the role, too.",
+            "database", State.FAILED, f"{says}: it is read-only",
+            "Switch default_transaction_read_only off, also for the role.",
             patience=ONLY_READS_SECONDS,
         )  # fmt: skip
     else:
@@ -60,20 +60,20 @@ def replica() -> Iterator[Finding]:
         yield Finding(
             "replica", State.WARNING,
             f"The standby does not answer ({' '.join(str(error).split())})",
-            "See whether it runs and can be reached, and whether REPLICA_URL names it.",
+            "Check that it runs and can be reached, and that REPLICA_URL names it.",
         )  # fmt: skip
         return
     figures = {"missingBytes": missing or 0, "behindSeconds": round(behind or 0, 1)}
     if not is_standby:
         yield Finding(
-            "replica", State.FAILED, "REPLICA_URL names a server that is no standby",
-            "Let REPLICA_URL name a streaming standby of DATABASE_URL.",
+            "replica", State.FAILED, "REPLICA_URL names a server that is not a standby",
+            "Set REPLICA_URL to a streaming standby of DATABASE_URL.",
         )  # fmt: skip
     elif not receives:
         yield Finding(
             "replica", State.WARNING, "The standby receives nothing: it has no WAL "
             "receiver",
-            "See primary_conninfo and the log of the standby.", figures,
+            "Check primary_conninfo and the log of the standby.", figures,
         )  # fmt: skip
     elif is_paused or delay > 0:
         yield Finding(
@@ -87,11 +87,12 @@ def replica() -> Iterator[Finding]:
             "replica", State.WARNING,
             f"The standby is {timedelta(seconds=int(behind))} and {missing} bytes "
             "behind",
-            "See its disk, its processors and the network, and end long queries there.",
+            "Check its disk, its processors and the network, and end long queries "
+            "there.",
             figures,
         )  # fmt: skip
     else:
-        yield Finding("replica", State.OK, "The standby follows", "", figures)
+        yield Finding("replica", State.OK, "The standby keeps up", "", figures)
 
 
 WRITTEN = """
@@ -117,13 +118,13 @@ def versions() -> Iterator[Finding]:
         says = "; ".join(f"{', '.join(parts)} of {n}" for n, parts in named.items())
         yield Finding(
             "versions", State.WARNING,
-            f"This is build {build_of_code()}, and these are connected: {says}",
-            "Restart the processes of the old release; one after the other, web "
+            f"This is build {build_of_code()}, but other builds are connected: {says}",
+            "Restart the processes of the old release one after the other; web "
             "servers lose no request.",
             figures,
         )  # fmt: skip
     else:
-        says = f"All are of build {build_of_code()}"
+        says = f"All run build {build_of_code()}"
         yield Finding("versions", State.OK, says, "", figures)
 
 
@@ -143,7 +144,7 @@ def migrations() -> Iterator[Finding]:
     missing = unapplied_migrations()
     figures = {"unapplied": len(missing)}
     if missing:
-        says = f"{len(missing)} are not applied: {some(missing, MOST_NAMED)}"
+        says = f"{len(missing)} migrations are not applied: {some(missing, MOST_NAMED)}"
         remedy = "Run manage.py migrate, then grant_application_role, as the owner."
         yield Finding("migrations", State.FAILED, says, remedy, figures)
     else:
@@ -164,10 +165,10 @@ def grants() -> Iterator[Finding]:
         if is_owner == [True]:
             yield Finding(
                 "grants", State.WARNING,
-                "The role of DATABASE_URL owns the tables: the database keeps nothing "
-                "from it",
-                "Make a role that serves, run grant_application_role ROLE --apply, and "
-                "name it in DATABASE_URL.",
+                "The role of DATABASE_URL owns the tables: the database cannot "
+                "protect them from it",
+                "Create a role for serving, run grant_application_role ROLE "
+                "--apply, and set it in DATABASE_URL.",
             )  # fmt: skip
             return
     _, lacking, spare = compare_rights()
@@ -179,10 +180,12 @@ def grants() -> Iterator[Finding]:
         yield Finding("grants", State.FAILED, says, remedy, figures)
     elif spare:
         named = some([*map(" ".join, spare)], MOST_NAMED)
-        says = f"The role of DATABASE_URL has more than it needs: {named}"
+        says = f"The role of DATABASE_URL has more rights than it needs: {named}"
         yield Finding("grants", State.WARNING, says, remedy, figures)
     else:
-        yield Finding("grants", State.OK, "The role has its rights", "", figures)
+        yield Finding(
+            "grants", State.OK, "The role has exactly its rights", "", figures
+        )
 
 
 def clock() -> Iterator[Finding]:
@@ -197,7 +200,7 @@ def clock() -> Iterator[Finding]:
         yield Finding(
             "clock", State.FAILED,
             f"This machine's clock and the database's are {apart:.1f} s apart",
-            "Have both machines follow the same NTP servers (chronyc tracking).",
+            "Synchronise both machines with the same NTP servers (chronyc tracking).",
             figures,
         )  # fmt: skip
     else:

@@ -16,7 +16,10 @@ from partnerapi.core.postgresql.faults import (
 
 SERVED_SECONDS = 3.0
 """While a request was answered from the database so lately, it is not away."""
-SLOW = "See pg_stat_activity and pg_locks for what keeps the database busy."
+SLOW = (
+    "Check pg_stat_activity and pg_locks for the statements that keep the database "
+    "busy."
+)
 
 
 class State(StrEnum):
@@ -63,8 +66,8 @@ def findings(checks: Iterable[Check]) -> Iterator[list[Finding]]:
                 Finding(
                     check.name,
                     State.UNKNOWN,
-                    "It is not known while the database does not answer",
-                    "First mend the database.",
+                    "Unknown while the database does not answer",
+                    "First repair the database.",
                 )
             ]
             continue
@@ -85,7 +88,7 @@ def of_database(name: str, error: Error) -> Finding:
     said = " ".join(str(error).split())
     fault = fault_of(error)
     if took_too_long(error):
-        return Finding(name, State.WARNING, f"It took too long ({said})", SLOW)
+        return Finding(name, State.WARNING, f"The check took too long ({said})", SLOW)
     if fault is None:
         remedy = "Run manage.py migrate, then grant_application_role, as the owner."
         return Finding(name, State.FAILED, said, remedy)

@@ -19,20 +19,20 @@ def settings_stand() -> Iterator[Finding]:
     if not settings.DATABASE_URL:
         yield Finding(
             "settings", State.FAILED,
-            "DATABASE_URL is not set, and no sandbox was made in "
+            "DATABASE_URL is not set, and there is no sandbox in "
             f"{settings.STATE_DIRECTORY}",
-            "Set it, as the page Settings says, or run manage.py up.",
+            "Set it as the page Settings describes, or run manage.py up.",
         )  # fmt: skip
     elif settings.REMOVED_BUT_SET:
         for name in settings.REMOVED_BUT_SET:
             yield Finding(
                 "settings", State.WARNING,
-                f"{name} is set and no longer read: {settings.REMOVED[name]}",
+                f"{name} is set but no longer used: {settings.REMOVED[name]}",
                 f"Unset {name}.",
             )  # fmt: skip
     else:
         kind = "sandbox" if settings.PARTNER_API_SANDBOX else "production"
-        yield Finding("settings", State.OK, f"They are those of a {kind}")
+        yield Finding("settings", State.OK, f"They are valid for a {kind}")
 
 
 def secrets() -> Iterator[Finding]:
@@ -41,9 +41,9 @@ def secrets() -> Iterator[Finding]:
         if len(value) < LEAST_LENGTH or len(set(value)) < LEAST_KINDS:
             yield Finding(
                 f"secret {name}", State.FAILED,
-                f"{name} has {len(value)} characters of {len(set(value))} kinds: it "
-                f"can be guessed; {LEAST_LENGTH} random ones can not",
-                f"Make another: {MAKE}. Another pepper ends all API keys.",
+                f"{name} has {len(value)} characters, {len(set(value))} of them "
+                f"different: it can be guessed. Use {LEAST_LENGTH} random characters",
+                f"Generate a new one: {MAKE}. A new pepper ends all API keys.",
             )  # fmt: skip
         else:
             yield Finding(f"secret {name}", State.OK, "It cannot be guessed")
@@ -53,15 +53,15 @@ def statements() -> Iterator[Finding]:
     """Whether the register's statements can be signed and kept."""
     where, key = settings.PARTNER_API_STATEMENTS, settings.PARTNER_API_STATEMENT_KEY
     if bool(where) == bool(key):
-        says = "They are signed each night" if key else "None are written"
+        says = "They are signed each night" if key else "No statements are written"
         yield Finding("statements", State.OK, says)
         return
     lacks = "PARTNER_API_STATEMENT_KEY" if where else "PARTNER_API_STATEMENTS"
     yield Finding(
         "statements", State.FAILED,
-        f"{lacks} is not set: no statement of the register is written",
-        f"Set {lacks}, as the page Settings says: the key that signed the statements "
-        "before, where there are some.",
+        f"{lacks} is not set: no statements of the register are written",
+        f"Set {lacks} as the page Settings describes; if there are statements "
+        "already, use the key that signed them.",
     )  # fmt: skip
 
 
@@ -78,8 +78,8 @@ def pepper() -> Iterator[Finding]:
         yield Finding(
             "pepper", State.FAILED,
             "The key in FIX_KEY, or PARTNER_API_SANDBOX_KEY, is refused",
-            "If key list shows that it lives, PARTNER_API_KEY_PEPPER is not the "
-            "one that it was issued with: set that again.",
+            "If `key list` shows it as live, PARTNER_API_KEY_PEPPER is not the one "
+            "with which it was issued: restore that pepper.",
         )  # fmt: skip
     else:
-        yield Finding("pepper", State.OK, "An API key that was issued is known")
+        yield Finding("pepper", State.OK, "The API key is accepted")

@@ -26,11 +26,13 @@ LATEST = """
     ) last ON TRUE
 """
 LATE = (
-    "See whether beat and a worker run; where they do, another check here, or the "
-    "worker's log, names what keeps the job from being noted."
+    "Check that beat and a worker run; if they do, another check here or the "
+    "worker's log shows why the job is not recorded."
 )
-KILLED = "Read the kernel's log for the memory; another worker does it again."
-WRONG = "See Job runs in the back office; the command of this name says more."
+KILLED = (
+    "Check the kernel's log for a lack of memory; another worker runs the job again."
+)
+WRONG = "See Job runs in the back office; the command with this name shows more."
 
 
 def jobs() -> Iterator[Finding]:
@@ -45,16 +47,16 @@ def jobs() -> Iterator[Finding]:
         name = f"job {job}"
         ago = timedelta(seconds=int(age))
         if age > most:
-            says = f"It has not run for {ago}, and does every {period}"
+            says = f"It has not run for {ago}, but should run every {period}"
             yield Finding(name, State.WARNING, says, LATE, figures)
         elif result == JobRun.Result.FAILED:
             says = f"It failed {ago} ago: {detail[:200]}"
             yield Finding(name, State.WARNING, says, WRONG, figures)
         elif result == JobRun.Result.BEGUN and age > TASK_SECONDS:
-            says = f"It began {ago} ago and has no end: its worker was killed"
+            says = f"It started {ago} ago and did not end: its worker was killed"
             yield Finding(name, State.WARNING, says, KILLED, figures)
         else:
-            says = f"It ran {ago} ago" if result else "It has not been due yet"
+            says = f"It ran {ago} ago" if result else "It is not due yet"
             yield Finding(name, State.OK, says, "", figures)
 
 
@@ -76,12 +78,12 @@ def mail() -> Iterator[Finding]:
     [(waiting, given_up, error)] = rows_of(UNSENT, {"most": MOST_TRIES})
     figures = {"waiting": waiting, "givenUp": given_up}
     if settings.EMAIL_URL and not waiting and not given_up:
-        yield Finding("mail", State.OK, "No e-mail to staff waits", "", figures)
+        yield Finding("mail", State.OK, "No e-mail to staff is waiting", "", figures)
         return
-    says = f"{waiting:,} e-mails to staff wait, {given_up:,} were given up"
+    says = f"{waiting:,} e-mails to staff are waiting, {given_up:,} were abandoned"
     if not settings.EMAIL_URL:
         says = f"EMAIL_URL is not set: {says}"
-        remedy = "Set EMAIL_URL: a worker sends them then."
+        remedy = "Set EMAIL_URL; a worker then sends them."
     elif given_up:
         remedy = (
             "See whether the server of EMAIL_URL runs and takes them. UPDATE "
@@ -90,8 +92,8 @@ def mail() -> Iterator[Finding]:
         )
     else:
         remedy = (
-            "See whether the server of EMAIL_URL runs and takes them; a worker tries "
-            "again."
+            "Check that the server of EMAIL_URL runs and accepts them; a worker "
+            "tries again."
         )
     said = f"{says}: {error}" if error else says
     yield Finding("mail", State.WARNING, said, remedy, figures)

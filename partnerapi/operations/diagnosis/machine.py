@@ -56,11 +56,11 @@ def disk(place: Path) -> Finding:
     try:
         total, _, free = shutil.disk_usage(place)
     except OSError as error:
-        remedy = "Make the directory, or mount it."
+        remedy = "Create the directory, or mount it."
         return Finding(name, State.FAILED, f"{place}: {error.strerror}", remedy)
     figures = {"freeBytes": free}
     says = f"{free / 2**30:.1f} GiB are free"
-    remedy = "Free some: logs and old releases first."
+    remedy = "Free some space: logs and old releases first."
     if free < min(LOW_BYTES, LOW_SHARE * total):
         is_full = free < min(FULL_BYTES, FULL_SHARE * total)
         state = State.FAILED if is_full else State.WARNING
@@ -93,10 +93,10 @@ def lasts(name: str, certificate: x509.Certificate, renew: str) -> Finding:
     figures = {"secondsLeft": int(left.total_seconds())}
     until = f"{end:%d %B %Y %H:%M} UTC"
     if left < timedelta():
-        says = f"It was valid until {until}: partners refuse it"
+        says = f"It expired at {until}: partners refuse it"
         return Finding(name, State.FAILED, says, renew, figures)
     if left < SOON:
-        says = f"It is valid until {until} only"
+        says = f"It is only valid until {until}"
         return Finding(name, State.WARNING, says, renew, figures)
     return Finding(name, State.OK, f"It is valid until {until}", "", figures)
 
@@ -108,7 +108,7 @@ def web_certificate(address: str) -> Iterator[Finding]:
         "web certificate",
         (parts.hostname or "", parts.port or 443),
         "Have it renewed (certbot renew), and reload the proxy.",
-        "See whether the proxy runs, and the name leads to it.",
+        "Check that the proxy runs, and that the name resolves to it.",
     )
 
 
@@ -123,7 +123,7 @@ def database_certificate() -> Iterator[Finding]:
         (session.info.hostaddr or session.info.host, session.info.port),
         "Have it renewed, put it into PostgreSQL's ssl_cert_file and ssl_key_file, and "
         "SELECT pg_reload_conf().",
-        "See whether PostgreSQL can be reached.",
+        "Check that PostgreSQL can be reached.",
         ASKS_FOR_TLS,
     )
 
@@ -135,9 +135,9 @@ def valkey_certificate() -> Iterator[Finding]:
         yield of_server(
             "valkey certificate",
             (parts.hostname or "", parts.port or 6379),
-            "Have it renewed, put it into Valkey's tls-cert-file and tls-key-file, and "
-            "set these by CONFIG SET again.",
-            "See whether Valkey runs, and REDIS_URL names it.",
+            "Have it renewed, put it into Valkey's tls-cert-file and tls-key-file, "
+            "and reload both with CONFIG SET.",
+            "Check that Valkey runs, and that REDIS_URL names it.",
         )
 
 
@@ -161,7 +161,7 @@ def of_server(
             with unverified.wrap_socket(raw, server_hostname=host) as secured:
                 shown = secured.getpeercert(binary_form=True)
     except OSError as error:
-        says = f"{host} port {port} shows none: {error}"
+        says = f"{host} port {port} shows no certificate: {error}"
         return Finding(name, State.WARNING, says, away)
     assert shown is not None
     return lasts(name, x509.load_der_x509_certificate(shown), renew)
@@ -172,28 +172,35 @@ def backups() -> Iterator[Finding]:
     if not settings.PARTNER_API_BACKUPS:
         yield Finding(
             "backup", State.WARNING, "No backup is known",
-            "Make one each day, as the page Deployment says, and let "
-            "PARTNER_API_BACKUPS name its directory as it is mounted here.",
+            "Make one each day, as the page Deployment describes, and set "
+            "PARTNER_API_BACKUPS to its directory as mounted here.",
         )  # fmt: skip
         return
     place = Path(settings.PARTNER_API_BACKUPS)
-    remedy = "See why the last backup was not made, and make one now."
+    remedy = "Find out why the last backup was not made, and make one now."
     try:
         made = [path.stat().st_mtime for path in place.iterdir()]
     except OSError as error:
         says = f"{place}: {error.strerror}"
-        yield Finding("backup", State.FAILED, says, "Mount the directory, or name it.")
+        yield Finding(
+            "backup",
+            State.FAILED,
+            says,
+            "Mount the directory, or correct PARTNER_API_BACKUPS.",
+        )
         return
     if not made:
-        yield Finding("backup", State.FAILED, f"{place} holds none", remedy)
+        yield Finding("backup", State.FAILED, f"{place} has no backups", remedy)
         return
     age = timedelta(seconds=int(max(0.0, time() - max(made))))
     figures = {"ageSeconds": int(age.total_seconds())}
     if age > BACKUP_AGE:
-        says = f"The newest in {place} was made {age} ago"
+        says = f"The newest backup in {place} was made {age} ago"
         yield Finding("backup", State.WARNING, says, remedy, figures)
     else:
-        yield Finding("backup", State.OK, f"One was made {age} ago", "", figures)
+        yield Finding(
+            "backup", State.OK, f"The newest backup was made {age} ago", "", figures
+        )
 
 
 def web_servers() -> Iterator[Finding]:
@@ -208,11 +215,12 @@ def web_servers() -> Iterator[Finding]:
         yield Finding(
             "web servers", State.FAILED,
             f"Processes {', '.join(map(str, sorted(pids)))} all serve port {port}: "
-            "some requests are answered by an old release, or by other settings",
+            "some requests are answered by an old release, or with different "
+            "settings",
             "End all but one of them: kill -TERM PROCESS.",
         )  # fmt: skip
     if not shared:
-        says = f"{len(masters)} on this machine, and no two on one port"
+        says = f"{len(masters)} on this machine, each on its own port"
         yield Finding("web servers", State.OK, says, "", {"servers": len(masters)})
 
 
@@ -222,7 +230,10 @@ def acceptor_threads() -> Iterator[Finding]:
     for process, allowed in sorted(acceptors().items()):
         figures = {"threadsNeeded": needed}
         if allowed is None or allowed >= needed:
-            says = f"The acceptor, process {process}, may have all that it needs"
+            says = (
+                f"The acceptor, process {process}, may have all the threads that it "
+                "needs"
+            )
             yield Finding("acceptor threads", State.OK, says, "", figures)
             continue
         room = max(0, allowed - OTHER_THREADS) // THREADS_OF_A_SESSION

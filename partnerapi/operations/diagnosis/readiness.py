@@ -129,7 +129,7 @@ class Readiness:
                 check.name,
                 State.FAILED if check.name in failed else State.UNKNOWN,
                 "It has not answered within a second",
-                "See whether it runs and can be reached, and what keeps it busy.",
+                "Check that it runs and can be reached, and what keeps it busy.",
             )
             for check in self.checks[done:]
         ]

@@ -54,11 +54,11 @@ def durability() -> Iterator[Finding]:
             "durability", State.WARNING,
             f"{', '.join(off)} off: a crash of the machine loses acknowledged changes, "
             "or damages the tables",
-            "Switch fsync, full_page_writes and synchronous_commit on, for the role "
-            "and the database, too.",
+            "Switch fsync, full_page_writes and synchronous_commit on, also for the "
+            "role and the database.",
         )  # fmt: skip
     else:
-        yield Finding("durability", State.OK, "What was acknowledged outlives a crash")
+        yield Finding("durability", State.OK, "Acknowledged changes survive a crash")
 
 
 SWITCHED_OFF = """
@@ -74,14 +74,14 @@ def archive() -> Iterator[Finding]:
     [(mode, command, failed, segments)] = asked(ARCHIVED)
     figures = {"segmentsWaiting": int(segments or 0)}
     remedy = (
-        "Read PostgreSQL's log, and mend archive_command or its target; pg_wal fills "
-        "the disk until then."
+        "Read PostgreSQL's log, and repair archive_command or its target; until "
+        "then pg_wal fills the disk."
     )
     if mode == "off":
-        says = "archive_mode is off: a backup is restored as it was made"
+        says = "archive_mode is off: a backup can only be restored as of its own time"
         yield Finding("archive", State.OK, says)
     elif not command:
-        says = "archive_mode is on, and archive_command is empty"
+        says = "archive_mode is on, but archive_command is empty"
         yield Finding("archive", State.WARNING, says, remedy, figures)
     elif failed:
         says = f"The last attempt to archive failed: {failed}"
@@ -131,9 +131,11 @@ def synchronous() -> Iterator[Finding]:
         yield Finding(
             "synchronous standbys", State.WARNING,
             f"synchronous_standby_names = {named}: {len(present)} of {wanted} are "
-            f"connected, and {waiting} commits wait: changes are not acknowledged",
-            "Start the standby again, see primary_conninfo and its log; without one, "
-            "take its name out of synchronous_standby_names and reload.",
+            f"connected, and {waiting} commits are waiting: changes are not "
+            "acknowledged",
+            "Start the standby again, and check primary_conninfo and its log; if "
+            "there is none, remove its name from synchronous_standby_names and "
+            "reload.",
             figures,
         )  # fmt: skip
     else:
@@ -158,14 +160,13 @@ def standbys() -> Iterator[Finding]:
     if late:
         yield Finding(
             "standbys", State.WARNING, f"Standbys are behind: {some(late, MOST_NAMED)}",
-            "See the standby's disk and processors, recovery_min_apply_delay, and "
+            "Check the standby's disk and processors, recovery_min_apply_delay, and "
             "whether its replay is paused.",
         )  # fmt: skip
     elif not is_shown and len(names) > bool(settings.REPLICA_URL):
         yield Finding(
             "standbys", State.UNKNOWN,
-            f"How far behind they are is not shown to the role: "
-            f"{some(names, MOST_NAMED)}",
+            f"The role may not see the lag of standbys: {some(names, MOST_NAMED)}",
             "As a superuser, GRANT pg_read_all_stats TO ROLE; of a single standby it "
             "is enough that REPLICA_URL names it.",
         )  # fmt: skip
@@ -196,14 +197,14 @@ def slots() -> Iterator[Finding]:
         )
         yield Finding(
             "slots", State.WARNING,
-            f"No follower uses these replication slots: {named}; pg_wal grows until "
+            f"No standby uses these replication slots: {named}; pg_wal grows until "
             "the disk is full",
             "Start the standby again, or SELECT pg_drop_replication_slot(NAME), and "
             "set max_slot_wal_keep_size.",
             figures,
         )  # fmt: skip
     else:
-        yield Finding("slots", State.OK, "Each has its follower", "", figures)
+        yield Finding("slots", State.OK, "Each slot is in use", "", figures)
 
 
 IDLE_SLOTS = """
@@ -229,8 +230,8 @@ def vacuum() -> Iterator[Finding]:
     if age > min(FREEZE_TIMES * limit, OLDEST):
         yield Finding(
             "wraparound", State.WARNING,
-            f"{database} holds ids {age:,} transactions old; at 2,100,000,000 "
-            "PostgreSQL takes no more changes",
+            f"{database} has transaction ids {age:,} transactions old; at "
+            "2,100,000,000 PostgreSQL accepts no more changes",
             "End old transactions, drop idle replication slots and prepared "
             "transactions, then run vacuumdb --all --freeze.",
             figures,
@@ -270,10 +271,12 @@ def transactions() -> Iterator[Finding]:
             for pid, role, name, state in found[:MOST_NAMED]
         )
         figures = {"old": len(found)}
-        says = f"Transactions are old: {named}"
+        says = f"Long-running transactions: {named}"
         yield Finding("transactions", State.WARNING, says, remedy, figures)
     else:
-        yield Finding("transactions", State.OK, "None is old", "", {"old": 0})
+        yield Finding(
+            "transactions", State.OK, "No transaction is long-running", "", {"old": 0}
+        )
 
 
 # Of a session of another role its state is not shown; its ids are.
@@ -304,8 +307,8 @@ def prepared() -> Iterator[Finding]:
     if most or waiting:
         yield Finding(
             "prepared transactions", State.WARNING,
-            f"max_prepared_transactions is {most}, and {waiting} are prepared: what "
-            "is settled cannot be told while one waits",
+            f"max_prepared_transactions is {most}, and {waiting} are prepared: "
+            "settled entries cannot be determined while one waits",
             "End each of pg_prepared_xacts (COMMIT PREPARED or ROLLBACK PREPARED), set "
             "max_prepared_transactions = 0 and restart PostgreSQL.",
             figures,
@@ -333,13 +336,13 @@ def connections() -> Iterator[Finding]:
     figures = {"share": round(most, 2)}
     if near:
         yield Finding(
-            "connections", State.WARNING, f"Taken are {', '.join(near)}",
+            "connections", State.WARNING, f"In use: {', '.join(near)}",
             "Raise max_connections (or the limit of the role or the database), run "
-            "fewer processes, or put a pooler before them.",
+            "fewer processes, or use a pooler.",
             figures,
         )  # fmt: skip
     else:
-        says = f"{most:.0%} of them are taken at most"
+        says = f"At most {most:.0%} of them are in use"
         yield Finding("connections", State.OK, says, "", figures)
 
 
@@ -374,8 +377,8 @@ def locks() -> Iterator[Finding]:
         )
         yield Finding(
             "locks", State.WARNING, f"Requests wait for locks: {named}",
-            "Let the migration or the change end, or end it: "
-            "SELECT pg_terminate_backend(PID).",
+            "Wait for the migration or the change end, or end it: SELECT "
+            "pg_terminate_backend(PID).",
             {"waiting": sum(waiting for *_, waiting in held)},
         )  # fmt: skip
     else:
@@ -419,12 +422,12 @@ def checksums() -> Iterator[Finding]:
         named = ", ".join(f"{count} in {name}" for name, count in broken[:MOST_NAMED])
         yield Finding(
             "checksums", State.WARNING, f"Pages are damaged: {named}",
-            "Move to a standby or another disk, restore what is damaged from a backup, "
+            "Move to a standby or another disk, restore damaged data from a backup, "
             "and run manage.py doctor --deep; then pg_stat_reset().",
             {"damaged": sum(count for _, count in broken)},
         )  # fmt: skip
     else:
-        yield Finding("checksums", State.OK, "No damaged page was read")
+        yield Finding("checksums", State.OK, "No damaged page was found")
 
 
 CHECKSUMS = """

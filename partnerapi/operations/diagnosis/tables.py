@@ -51,7 +51,7 @@ def guards() -> Iterator[Finding]:
     """Whether what guards the ledgers is what migrations have made."""
     _, wrong = compared()
     yield none(
-        "guards", wrong, "wrong", "{}", "All are as migrated",
+        "guards", wrong, "wrong", "{}", "All match the migrations",
         "Find out who changed them, restore them from the migrations, and run "
         "manage.py doctor --deep.",
         State.FAILED,
@@ -62,7 +62,7 @@ def indexes() -> Iterator[Finding]:
     invalid = [name for (name,) in asked(INVALID)]
     yield none(
         "indexes", invalid, "invalid",
-        "No statement uses these, which are invalid: {}", "All are valid",
+        "These are invalid and used by no statement: {}", "All are valid",
         "As the owner, REINDEX INDEX CONCURRENTLY NAME, unless a migration is building "
         "it now.",
     )  # fmt: skip
@@ -84,7 +84,7 @@ def sequences() -> Iterator[Finding]:
     figures = {"share": round(max((used for _, used, _ in rows), default=0.0), 3)}
     if near:
         yield Finding(
-            "sequences", State.WARNING, f"Near their end: {some(near, MOST_NAMED)}",
+            "sequences", State.WARNING, f"Nearly exhausted: {some(near, MOST_NAMED)}",
             "As the owner, ALTER SEQUENCE … MAXVALUE, or change the column to bigint; "
             "at its end each new row fails, and the job that writes it.",
             figures,
@@ -92,11 +92,11 @@ def sequences() -> Iterator[Finding]:
     elif hidden:
         yield Finding(
             "sequences", State.UNKNOWN,
-            f"The role may not look at {some(hidden, MOST_NAMED)}",
+            f"The role may not read {some(hidden, MOST_NAMED)}",
             "Run manage.py grant_application_role ROLE --apply, as the owner.",
         )  # fmt: skip
     else:
-        yield Finding("sequences", State.OK, "None is near its end", "", figures)
+        yield Finding("sequences", State.OK, "None is nearly exhausted", "", figures)
 
 
 # A column that is narrower than its sequence ends first.

@@ -44,18 +44,18 @@ def logon(comp_id: str) -> Iterator[Finding]:
     except FixFailure as failure:
         yield Finding(
             "logon", State.FAILED, explain(failure, client),
-            "See whether run_fix_acceptor runs here, on FIX_HOST and FIX_PORT, and "
+            "Check that run_fix_acceptor runs here, on FIX_HOST and FIX_PORT, and "
             "read its log.",
         )  # fmt: skip
     else:
-        yield Finding("logon", State.OK, f"{comp_id} has logged on, and out")
+        yield Finding("logon", State.OK, f"{comp_id} logged on and out")
 
 
 def worker() -> Iterator[Finding]:
     """Sends a task, and waits for what a worker writes."""
     begun = monotonic()
     key = f"ping:{uuid4()}"
-    remedy = "Start one: celery --app=partnerapi worker; its log says why it ended."
+    remedy = "Start one: celery --app=partnerapi worker; its log shows why it ended."
     try:
         answer_ping.apply_async([key], expires=WORKER_SECONDS, retry=False)
         while not call("GETDEL", key):
@@ -66,8 +66,8 @@ def worker() -> Iterator[Finding]:
             sleep(LOOK_SECONDS)
     except (RedisError, OperationalError) as error:
         yield Finding(
-            "worker", State.UNKNOWN, f"Valkey takes no task: {error}",
-            "First mend Valkey.",
+            "worker", State.UNKNOWN, f"Valkey accepts no task: {error}",
+            "First repair Valkey.",
         )  # fmt: skip
         return
     seconds = round(monotonic() - begun, 3)
@@ -102,8 +102,8 @@ def commit() -> Iterator[Finding]:
     if seconds >= COMMIT_SECONDS:
         yield Finding(
             "commit", State.FAILED, f"A commit had not ended after {seconds:.1f} s",
-            "See whether the standbys of synchronous_standby_names run, and the disk "
-            "of pg_wal.",
+            "Check that the standbys of synchronous_standby_names run, and check "
+            "the disk of pg_wal.",
             figures,
         )  # fmt: skip
     else:
@@ -122,7 +122,7 @@ def room() -> Iterator[Finding]:
         )
         # A commit would wait for a standby that is gone, without end.
         transaction.set_rollback(True)
-    says = f"PostgreSQL has room for {TRIAL_BYTES // 2**20} MiB more at least"
+    says = f"PostgreSQL has room for at least {TRIAL_BYTES // 2**20} MiB more"
     yield Finding("room", State.OK, says)
 
 
@@ -132,16 +132,21 @@ def web(address: str) -> Iterator[Finding]:
         with urllib.request.urlopen(f"{address}/readyz", timeout=WEB_SECONDS) as answer:
             checks = len(json.load(answer)["checks"])
     except urllib.error.HTTPError as error:
-        says = f"{address}/readyz is answered with {error.code}"
-        remedy = "Read the answer, and mend what it names; other lines here say more."
+        says = f"{address}/readyz answers {error.code}"
+        remedy = (
+            "Read the response and repair the parts that it names; other lines here "
+            "show more."
+        )
         yield Finding("web", State.FAILED, says, remedy)
     except (OSError, ValueError) as error:
         yield Finding(
-            "web", State.FAILED, f"{address}/readyz is not answered: {error}",
-            "See whether gunicorn runs, and listens there.",
+            "web", State.FAILED, f"{address}/readyz does not answer: {error}",
+            "Check that gunicorn runs and listens there.",
         )  # fmt: skip
     else:
-        yield Finding("web", State.OK, f"{address} is ready, by {checks} checks")
+        yield Finding(
+            "web", State.OK, f"{address} is ready, according to {checks} checks"
+        )
 
 
 def verified(kind: str) -> Iterator[Finding]:

@@ -21,23 +21,23 @@ MEMORY_SHARE = 0.9
 TRIED = "health"
 """A key that is written to see whether one can be."""
 REMEDIES = {
-    "OOM": "Raise maxmemory; see whether a worker empties the queue (LLEN "
-    "celery:celery) and what else fills it (redis-cli --bigkeys).",
+    "OOM": "Raise maxmemory; check that a worker empties the queue (LLEN "
+    "celery:celery), and what else fills the memory (redis-cli --bigkeys).",
     "READONLY": "It is a replica: REDIS_URL must name the primary of Valkey.",
-    "MISCONF": "Mend the disk to which it saves, or set save to nothing.",
+    "MISCONF": "Repair the disk to which it saves, or set save to an empty value.",
     "NOAUTH": "Put its password into REDIS_URL.",
     "WRONGPASS": "Put its password into REDIS_URL.",
-    "NOPERM": "Let the user of REDIS_URL run every command on every key.",
-    "LOADING": "It reads its data; wait.",
+    "NOPERM": "Allow the user of REDIS_URL to run every command on every key.",
+    "LOADING": "It is loading its data; wait.",
 }
 """By the first word of what it says."""
-FIRST_MEND = "First mend Valkey."
+FIRST_MEND = "First repair Valkey."
 
 
 def valkey() -> Iterator[Finding]:
     """Whether it answers and keeps what is written; without it each process has its own
-    budgets, and no job begins."""
-    away = "each process has its own budgets, and no job begins"
+    budgets, and no job starts."""
+    away = "each process has its own budgets, and no job starts"
     try:
         call("SET", TRIED, 1, "EX", 60)
         share = memory_share()
@@ -46,16 +46,16 @@ def valkey() -> Iterator[Finding]:
         word = error.status_code or str(error).partition(" ")[0]
         refuses = "keeps nothing" if word in REMEDIES else "does not answer"
         says = f"Valkey {refuses} ({error}): {away}"
-        remedy = REMEDIES.get(word, "See whether it runs, and REDIS_URL names it.")
+        remedy = REMEDIES.get(word, "Check that it runs, and that REDIS_URL names it.")
         yield Finding("valkey", State.WARNING, says, remedy)
     else:
         figures = {"memoryShare": round(share, 3)}
         if share > MEMORY_SHARE:
-            says = f"{share:.0%} of its maxmemory is taken"
+            says = f"{share:.0%} of its maxmemory is in use"
             remedy = REMEDIES["OOM"]
             yield Finding("valkey", State.WARNING, says, remedy, figures)
         else:
-            yield Finding("valkey", State.OK, "It keeps what is written", "", figures)
+            yield Finding("valkey", State.OK, "Written data is kept", "", figures)
     finally:
         forget()
 
@@ -76,12 +76,12 @@ def queue() -> Iterator[Finding]:
     finally:
         forget()
     figures = {"waiting": waiting, "oldestSeconds": round(oldest, 1)}
-    says = f"{waiting} tasks wait, the oldest for {oldest:.0f} s"
+    says = f"{waiting} tasks are waiting, the oldest for {oldest:.0f} s"
     if oldest > QUEUE_SECONDS:
         yield Finding(
             "queue", State.WARNING, says,
-            "Start a worker, or more of them (celery --app=partnerapi worker): tasks "
-            "come faster than they are done.",
+            "Start a worker, or more of them (celery --app=partnerapi worker): "
+            "tasks arrive faster than they are processed.",
             figures,
         )  # fmt: skip
     else:
@@ -100,15 +100,15 @@ def beats() -> Iterator[Finding]:
     figures = {"beats": len(signs)}
     places = ", ".join(sorted(sign.place for sign in signs))
     if len(signs) > 1:
-        says = f"{len(signs)} beats ask for each job: {places}"
+        says = f"{len(signs)} beats start each job: {places}"
         remedy = "End all but one; each place is a host and a process."
         yield Finding("beat", State.WARNING, says, remedy, figures)
     elif not signs:
-        says = f"None has said anything for {BEAT_SECONDS:.0f} s: no job begins"
-        remedy = "Start one: celery --app=partnerapi beat; its log says why it ended."
+        says = f"No beat has reported for {BEAT_SECONDS:.0f} s: no job starts"
+        remedy = "Start one: celery --app=partnerapi beat; its log shows why it ended."
         yield Finding("beat", State.WARNING, says, remedy, figures)
     else:
-        yield Finding("beat", State.OK, f"One asks for jobs, at {places}", "", figures)
+        yield Finding("beat", State.OK, f"One beat runs, at {places}", "", figures)
 
 
 def acceptors() -> Iterator[Finding]:
@@ -129,12 +129,12 @@ def acceptors() -> Iterator[Finding]:
             "sessions": sign.sessions,
         }
         if silent > SILENT_SECONDS:
-            says = f"The acceptor at {sign.place} has said nothing for {silent:.0f} s"
+            says = f"The acceptor at {sign.place} has not reported for {silent:.0f} s"
             remedy = "Start run_fix_acceptor there again, and read its log."
             yield Finding("acceptor", State.WARNING, says, remedy, figures)
         elif sign.lag > LAG_SECONDS:
             says = f"The order books at {sign.place} are {sign.lag:.1f} s behind"
-            remedy = "See whether the acceptor's machine reaches PostgreSQL."
+            remedy = "Check that the acceptor's machine reaches PostgreSQL."
             yield Finding("acceptor", State.WARNING, says, remedy, figures)
         else:
             says = f"{sign.sessions} sessions at {sign.place}"

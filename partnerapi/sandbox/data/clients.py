@@ -44,7 +44,7 @@ LIVES = (
     (4, (CHECKED, UNUSUAL, EXPLAINED)),
     (5, (CHECKED, LOST_PHONE)),
     (3, (CHECKED, UNUSUAL)),
-    (5, (CHECKED, Step(Status.CLOSED, "Asked for by the client", False))),
+    (5, (CHECKED, Step(Status.CLOSED, "Requested by the client", False))),
     (2, (CHECKED, UNUSUAL, Step(Status.CLOSED, "Review not answered", True))),
     (2, (CHECKED, LOST_PHONE, NEW_PHONE, LOST_PHONE, NEW_PHONE)),
     (4, (Step(Status.REJECTED, "Identity document has expired", True),)),

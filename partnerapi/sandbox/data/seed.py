@@ -116,8 +116,8 @@ def seed(
         if not Issuer.objects.filter(id__in=ids).exists():
             if Issuer.objects.exists():
                 raise SeedRefused(
-                    "This database holds issuers that are not the sandbox's. "
-                    "Point DATABASE_URL at an empty database."
+                    "This database has issuers that are not the sandbox's. Point "
+                    "DATABASE_URL at an empty database."
                 )
             seed_companies(follow("Companies", len(COMPANIES)))
             seeded.keys = seed_partners()
@@ -338,14 +338,15 @@ def extend_register(
     company = BY_SLUG.get(slug)
     if company is None:
         raise SeedRefused(
-            f"{slug} is not a company of the sandbox; choose of {', '.join(BY_SLUG)}."
+            f"{slug} is not a company of the sandbox; choose one of "
+            f"{', '.join(BY_SLUG)}."
         )
     issuer = Issuer.objects.select_for_update().get(id=issuer_id(company))
     there = LegacyShareholder.objects.filter(issuer=issuer).count()
     if total < there:
         raise SeedRefused(
-            f"{slug} has {there} legacy shareholders; {total} are asked for, and "
-            "none is ever removed. Ask for more, or start with an empty database."
+            f"{slug} has {there} legacy shareholders; {total} were requested, but "
+            "none is ever removed. Request more, or start with an empty database."
         )
     if total == there:
         return False

@@ -130,7 +130,7 @@ class Cluster:
         deadline = time.monotonic() + START_SECONDS
         while not reached():
             if time.monotonic() > deadline:
-                raise RunError(f"PostgreSQL did not get so far: {what}")
+                raise RunError(f"PostgreSQL did not reach the expected state: {what}")
             time.sleep(POLL_SECONDS)
 
     @property

@@ -79,7 +79,7 @@ class Installation:
     @contextlib.contextmanager
     def serving(self) -> Iterator[None]:
         """Until the body ends, all of it runs."""
-        # The owner's address is not for who serves.
+        # Processes that serve do not get the owner's address.
         serves = {"DATABASE_OWNER_URL": ""}
         with socket.create_server(("127.0.0.1", 0)) as listener:
             self.port = listener.getsockname()[1]

@@ -63,7 +63,7 @@ class Rehearsal:
         Raises:
             RunError: something did not come back, or could not be tried.
         """
-        with self.step("A database that archives its log, and invented data"):
+        with self.step("Creating a database that archives its log, with invented data"):
             primary, live = self.make()
         with live.serving():
             with self.step("A change, then a backup of the cluster"):
@@ -75,20 +75,24 @@ class Rehearsal:
                 primary.ask(f"SELECT pg_create_restore_point('{POINT}')")
                 self.change(live)
                 self.wait_for_archive(primary)
-            with self.step("A dump, restored into a new cluster and verified"):
+            with self.step("Restoring a dump into a new cluster and verifying it"):
                 self.restore_dump(primary)
             with self.step("The cluster as it was before the mistake"):
                 restored = self.recover(backup)
             *kept, mistake = self.changes
             self.prove(restored, kept)
             self.prove_absent(restored, mistake)
-            with self.step("A standby that has each change before it is answered"):
+            with self.step(
+                "Adding a standby that receives each change before it is answered"
+            ):
                 standby = self.follow(primary)
                 self.change(live)
-            with self.step("It stops: reads go on, no change is acknowledged"):
+            with self.step(
+                "The standby stops: reads continue, no change is acknowledged"
+            ):
                 standby.kill()
                 self.change_unconfirmed(live)
-            with self.step("It is back: the same change is answered"):
+            with self.step("The standby is back: the same change is answered"):
                 standby.start()
                 self.repeat(live)
             with self.step("The primary dies, the standby is promoted"):
@@ -232,10 +236,10 @@ class Rehearsal:
         """Look at everything, log on, and send changes again."""
         found = self.installation(cluster)
         with found.serving():
-            with self.step("Every rule holds there, a worker answers, FIX logs on"):
+            with self.step("All rules hold, a worker answers, FIX logs on"):
                 found.diagnose(self.token, self.comp_id)
             with self.step(
-                f"{len(changes)} changes sent again get their first answers"
+                f"{len(changes)} changes sent again get their first responses"
             ):
                 for change in changes:
                     _, text = found.ask(
@@ -253,7 +257,7 @@ class Rehearsal:
             f"WHERE key = '{mistake.key}'"
         )
         if key != "0":
-            raise RunError("The mistake was recovered, too.")
+            raise RunError("The mistake was also recovered.")
 
     def remove(self) -> None:
         """Delete everything; the processes have ended."""

@@ -22,7 +22,7 @@ def server_account(private: Path) -> Account | None:
     """The account that runs the servers; None: our own. PostgreSQL refuses root.
 
     Raises:
-        RunError: we are root, and there is no user nobody.
+        RunError: we are root, and there is no unprivileged user.
     """
     if os.geteuid() != 0:
         return None
@@ -31,8 +31,8 @@ def server_account(private: Path) -> Account | None:
         user = pwd.getpwuid(owner) if owner else pwd.getpwnam("nobody")
     except KeyError:
         raise RunError(
-            "PostgreSQL does not run as root, and this machine has no user nobody; "
-            "start this command as another user"
+            "PostgreSQL does not run as root, and this machine has no unprivileged "
+            "user; start this command as another user"
         ) from None
     return Account(user.pw_name, user.pw_uid, user.pw_gid)
 
@@ -72,9 +72,9 @@ def private_directory(directory: Path, account: Account | None) -> Path:
     private = private.resolve()
     if not reachable(private, account):
         raise RunError(
-            f"{private} cannot be entered by "
-            f"{account.name if account else 'this user'}; give it and its parents the "
-            "permission x, or choose another directory with --directory"
+            f"{account.name if account else 'this user'} cannot enter {private}; "
+            "give it and its parents the permission x, or choose another directory "
+            "with --directory"
         )
     return private
 

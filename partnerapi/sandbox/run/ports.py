@@ -23,8 +23,8 @@ def listen(port: int, option: str) -> list[socket.socket]:
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except OSError as error:
         raise RunError(
-            f"port {port} cannot be used: {os.strerror(error.errno or 0)}; stop what "
-            f"listens there, or choose another with {option}"
+            f"port {port} cannot be used: {os.strerror(error.errno or 0)}; stop the "
+            f"program that listens there, or choose another port with {option}"
         ) from None
     return listeners
 

@@ -90,13 +90,13 @@ def find_postgres(private: Path, installations: Sequence[Postgres]) -> Postgres:
                 return one
         here = ", ".join(str(one.major) for one in installations) or "none"
         raise RunError(
-            f"the data in {private} were written by PostgreSQL {written[-1]}, and "
+            f"the data in {private} was written by PostgreSQL {written[-1]}, but "
             f"this machine has {here}; install PostgreSQL {written[-1]}, or choose "
             "another directory with --directory"
         )
     if not usable:
         raise RunError(
-            f"no PostgreSQL {OLDEST_MAJOR} or newer is on this machine (initdb and "
+            f"this machine has no PostgreSQL {OLDEST_MAJOR} or newer (initdb and "
             f"postgres); {INSTALL}"
         )
     return usable[0]

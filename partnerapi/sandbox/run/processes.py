@@ -57,7 +57,7 @@ class Process:
             for line in reversed(self.errors):
                 if word in line:
                     return line.strip()
-        return self.errors[-1].strip() if self.errors else "it said nothing"
+        return self.errors[-1].strip() if self.errors else "it printed nothing"
 
     def ended(self) -> str:
         code = self.popen.returncode

@@ -39,7 +39,7 @@ def find_valkey(private: Path, account: Account | None) -> Path:
             unfinished.rename(copy)
         return copy
     raise RunError(
-        f"neither valkey-server nor redis-server is on this machine; {INSTALL}"
+        f"this machine has neither valkey-server nor redis-server; {INSTALL}"
     )
 
 

@@ -18,7 +18,7 @@ const retryIf = (error) =>
 const client = new ApolloClient({
   cache: new InMemoryCache(),
   link: ApolloLink.from([
-    // Tries again what was lost or told to wait: the same body, the same key.
+    // Retries requests that were lost or asked to wait: the same body, the same key.
     new RetryLink({ attempts: { max: 5, retryIf } }),
     new HttpLink({
       uri: process.env.PARTNER_API_URL,

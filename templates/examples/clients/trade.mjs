@@ -15,7 +15,7 @@ const client = new Client({
   requestPolicy: "network-only",
   fetchOptions: { headers },
   exchanges: [
-    // Tries again what was lost or told to wait: the same body, the same key.
+    // Retries requests that were lost or asked to wait: the same body, the same key.
     retryExchange({ maxNumberAttempts: 5, retryIf }),
     fetchExchange,
   ],

@@ -42,7 +42,7 @@ query ($account: String!) {
 """
 
 headers = {"X-Token-Auth": os.environ["PARTNER_API_KEY"]}
-# Tries again what was lost or told to wait: the same body, the same key.
+# Retries with the same body and key when a response is lost or asks to wait.
 transport = RequestsHTTPTransport(
     os.environ["PARTNER_API_URL"],
     headers=headers,

@@ -14,7 +14,7 @@ const client = new Client({
   preferGetMethod: false, // urql sends short queries by GET otherwise
   fetchOptions: { headers },
   exchanges: [
-    // Tries again what was lost or told to wait: the same body, the same key.
+    // Retries requests that were lost or asked to wait: the same body, the same key.
     retryExchange({ maxNumberAttempts: 5, retryIf }),
     fetchExchange,
   ],

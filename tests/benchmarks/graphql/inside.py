@@ -171,7 +171,7 @@ def stages(key: str, port: int, first: int, nested: int, answers: int) -> Table:
         ("in the process, together", whole),
         ("server and socket", over_http - whole),
         ("over HTTP, one connection", over_http),
-        ("besides: first sight of the document", middle["first_sight"]),
+        ("in addition: first sight of the document", middle["first_sight"]),
     ]
     table = Table(
         title=f"Where the time goes: first: {first} × first: {nested}, median of "

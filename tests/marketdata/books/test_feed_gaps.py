@@ -38,7 +38,7 @@ def test_makes_a_book_anew_when_the_log_was_pruned_before_it(
     assert book.since(0) is None
     [said] = [r for r in caplog.records if r.name == "marketdata.books.feed"]
     assert said.levelno == logging.WARNING
-    assert said.message.startswith("The log of LUM does not lead on from change 0")
+    assert said.message.startswith("The log of LUM does not continue from change 0")
     last = write(token, bid(1000, 0))
     until(lambda: book.sequence == last)
     assert book.ladder(0) == Ladder((), ())
@@ -132,4 +132,4 @@ def test_serves_all_other_books_where_a_snapshot_is_wrong(
     assert set(feed.books) == {other.pk}
     assert feed.books[other.pk].sequence == 1
     [said] = [r.message for r in caplog.records if r.levelno == logging.ERROR]
-    assert said.startswith("The order book of LUM cannot be made from its newest snap")
+    assert said.startswith("The order book of LUM cannot be built from its newest snap")

@@ -144,4 +144,4 @@ def test_an_outage_keeps_nothing_from_being_told_or_mended(
     assert feed.books[token.pk].ladder(0) == Ladder((Level(7, 1),), ())
     assert feed.books[token.pk].sequence == 2
     said = [r.message for r in caplog.records if r.levelno == logging.ERROR]
-    assert [m[:35] for m in said] == ["The log of LUM does not lead on fro"]
+    assert [m[:35] for m in said] == ["The log of LUM does not continue fr"]

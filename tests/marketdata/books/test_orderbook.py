@@ -166,29 +166,31 @@ def test_a_message_may_say_a_level_twice():
     [
         (
             (2, 100, 5),
-            "Change of side 2, price 100, quantity 5: the side is 0 (bid) or 1 (ask).",
+            "Change of side 2, price 100, quantity 5: the side must be 0 (bid) or 1 "
+            "(ask).",
         ),
         (
             (-1, 100, 5),
-            "Change of side -1, price 100, quantity 5: the side is 0 (bid) or 1 (ask).",
+            "Change of side -1, price 100, quantity 5: the side must be 0 (bid) or "
+            "1 (ask).",
         ),
         (
             (BID, 100, -1),
-            "Change of side 0, price 100, quantity -1: the quantity is an integer, "
-            "0 or more.",
+            "Change of side 0, price 100, quantity -1: the quantity must be an "
+            "integer, 0 or more.",
         ),
         (
             (BID, 100, 1.5),
-            "Change of side 0, price 100, quantity 1.5: the quantity is an integer, "
-            "0 or more.",
+            "Change of side 0, price 100, quantity 1.5: the quantity must be an "
+            "integer, 0 or more.",
         ),
         (
             (BID, 98.5, 1),
-            "Change of side 0, price 98.5, quantity 1: the price is an integer.",
+            "Change of side 0, price 98.5, quantity 1: the price must be an integer.",
         ),
         (
             (BID, "98", 1),
-            "Change of side 0, price '98', quantity 1: the price is an integer.",
+            "Change of side 0, price '98', quantity 1: the price must be an integer.",
         ),
         (
             (ASK, 100, 0),

@@ -56,17 +56,17 @@ def test_sound_books_are_read_from_their_beginning_and_after_pruning():
     write(acme, 1500)
     write(nova, 250)
     figures = {
-        "who is on the secondary market has a log, and no one else": 3,
-        "changes are numbered without gaps, up to their head's": 3500,
-        "trades are numbered without gaps, up to their head's": 350,
-        "figures of trading days are those of their trades": 2,
-        "times never run backwards": 3850,
-        "changes and trades are those that were written": 3850,
-        "every message can be, and leaves a book that can be": 1750,
-        "snapshots are the books rebuilt from the log": 3,
-        "levels are those of the books rebuilt from the log": 78,
-        "the feed's books are the books rebuilt from the log": 2,
-        "the guards are those of the migrations": compared()[0],
+        "tokens on the secondary market have a log, and no others do": 3,
+        "changes are numbered without gaps, up to the head's number": 3500,
+        "trades are numbered without gaps, up to the head's number": 350,
+        "figures of trading days equal those of their trades": 2,
+        "times never decrease": 3850,
+        "changes and trades are as they were written": 3850,
+        "every message is valid, and leaves a valid book": 1750,
+        "snapshots equal the books rebuilt from the log": 3,
+        "levels equal those of the books rebuilt from the log": 78,
+        "the feed's books equal the books rebuilt from the log": 2,
+        "the guards equal those of the migrations": compared()[0],
     }
     assert verify() == [
         *(f"{rule}: {figure:,}, ok" for rule, figure in figures.items()),
@@ -84,18 +84,18 @@ def test_sound_books_are_read_from_their_beginning_and_after_pruning():
 # Statements on this application's tables, and the breach then reported for ACME.
 TAMPERED = {
     "UPDATE bookchange SET quantity = 77777 WHERE sequence = 500": (
-        "not all of the changes 1 to 1,000 and trades 1 to 100"
+        "some of the changes 1 to 1,000 or trades 1 to 100 differ"
     ),
     "UPDATE bookchange SET at = at + interval '1 us' WHERE sequence > 2990": (
-        "not all of the changes 2,001 to 3,000 and trades 201 to 300"
+        "some of the changes 2,001 to 3,000 or trades 201 to 300 differ"
     ),
     "UPDATE bookchange SET at = at - interval '1 h' WHERE sequence = 700": (
-        "change 700 is before the one ahead"
+        "change 700 is earlier than the one before"
     ),
     "DELETE FROM bookchange WHERE sequence = 1500": ("change 1,501 follows 1,499"),
     "DELETE FROM bookchange WHERE sequence <= 1500": ("change 1,501 follows 1,000"),
     "DELETE FROM bookchange WHERE sequence = 3000": (
-        "the last one is 2,999, the head's 3,000"
+        "the last one is 2,999, the head has 3,000"
     ),
     "UPDATE bookchange SET quantity = 0, price_cents = 3 WHERE sequence = 2001": (
         "the message that ends at change 2,002: Change of side 0, price 3, "
@@ -106,7 +106,7 @@ TAMPERED = {
         "1100 is not below the best ask 1001."
     ),
     "UPDATE bookchange SET ends_message = FALSE WHERE sequence = 2000": (
-        "the one at change 2,000 is within a message"
+        "the snapshot at change 2,000 is within a message"
     ),
     "UPDATE bookchange SET ends_message = FALSE WHERE sequence = 3000": (
         "no message ends at change 3,000"
@@ -115,41 +115,43 @@ TAMPERED = {
     "UPDATE tradingday SET open_cents = 1": "those of 20",
     "DELETE FROM tradingday": "those of 20",
     "UPDATE trade SET quantity = 9 WHERE sequence = 250": (
-        "not all of the changes 2,001 to 3,000 and trades 201 to 300"
+        "some of the changes 2,001 to 3,000 or trades 201 to 300 differ"
     ),
-    "DELETE FROM trade WHERE sequence = 250": "trade 251 follows no other",
-    "DELETE FROM trade WHERE sequence = 1": "the first is 2, and not 1",
+    "DELETE FROM trade WHERE sequence = 250": (
+        "trade 251 does not follow the one before"
+    ),
+    "DELETE FROM trade WHERE sequence = 1": "the first is 2 instead of 1",
     "UPDATE trade SET at = at - interval '1 h' WHERE sequence = 9": (
-        "trade 9 is before the one ahead"
+        "trade 9 is earlier than the one before"
     ),
     "UPDATE booksnapshot SET bid_quantities[1] = 77777 WHERE sequence = 2000": (
-        "the one at change 2,000 is another book"
+        "the snapshot at change 2,000 is a different book"
     ),
     "UPDATE booksnapshot SET bid_prices = bid_prices || 1 WHERE sequence = 3000": (
-        "the feed has no book of it"
+        "the feed has no book for it"
     ),
     "DELETE FROM booksnapshot WHERE sequence = 3000": (
-        "the newest is at change 2,000, the head's at 3,000"
+        "the newest snapshot is at change 2,000, the head has 3,000"
     ),
     "UPDATE booksnapshot SET sequence = 3001 WHERE sequence = 3000": (
-        "the one at change 3,001 is after the last"
+        "the snapshot at change 3,001 is after the last"
     ),
     "UPDATE booklevel SET quantity = 77777 WHERE side = 0 AND price_cents = 990": (
-        "bid 990 has 77,777 units, by the log"
+        "bid 990 has 77,777 units; the log has"
     ),
     "DELETE FROM booklevel WHERE side = 1 AND price_cents = 1010": (
-        "ask 1,010 has 0 units, by the log"
+        "ask 1,010 has 0 units; the log has"
     ),
     "UPDATE orderbookhead SET last_sequence = 3002": (
-        "the last one is 3,000, the head's 3,002"
+        "the last one is 3,000, the head has 3,002"
     ),
     "UPDATE orderbookhead SET last_trade = 299": (
-        "the last one is 300, the head's 299"
+        "the last one is 300, the head has 299"
     ),
     "UPDATE orderbookhead SET last_at = last_at - interval '1 s'": (
-        "the head's is before the last change's"
+        "the head's time is earlier than the last change's"
     ),
-    "DELETE FROM orderbookhead": ("it is on the secondary market and has no log"),
+    "DELETE FROM orderbookhead": ("it is on the secondary market but has no log"),
 }
 
 
@@ -184,7 +186,7 @@ def test_a_level_without_a_log_is_found():
     acme = traded("ACME")
     with as_owner():
         BookLevel.objects.create(token=acme, side=Side.BID, price_cents=990, quantity=5)
-    assert "  ACME: bid 990 has 5 units, by the log 0 at change 0" in verify()
+    assert "  ACME: bid 990 has 5 units; the log has 0 at change 0" in verify()
 
 
 def test_a_market_that_is_opened_meanwhile_is_sound():
@@ -200,7 +202,7 @@ def test_a_market_that_is_opened_meanwhile_is_sound():
     assert [breach for rule in rules for breach in rule.breaches] == []
     # A feed has a book of ACME.
     [*_, rule, _] = books_verified(tokens, feed | {acme.pk: None})
-    assert rule.breaches == ["ACME: the feed has no book of it"]
+    assert rule.breaches == ["ACME: the feed has no book for it"]
 
 
 def test_a_token_without_a_book_is_named():
@@ -221,7 +223,7 @@ def test_other_books_are_left_alone():
         BookChange.objects.filter(token=nova, sequence=3).update(quantity=777)
     assert verify("ACME")[-1] == f"All {RULES} rules hold."
     lines = verify("ACME", "NOVA")
-    assert "  NOVA: not all of the changes 1 to 20 and trades 1 to 2" in lines
+    assert "  NOVA: some of the changes 1 to 20 or trades 1 to 2 differ" in lines
     assert not any("ACME" in line for line in lines)
     assert OrderBookHead.objects.count() == 2
 

@@ -35,7 +35,9 @@ CLOCK = "a Logon by a wrong clock is answered: the Logout tells the difference"
 GAP_FILL = "PersistMessages=N: a ResendRequest is answered with a gap fill"
 HEARTBEAT = "HeartBtInt(108)=2 is refused"
 RESET = "neither ResetSeqNumFlag(141)=Y nor MsgSeqNum(34)=1"
-INCUMBENT = "a second Logon is told why it is refused, and the session is asked first"
+INCUMBENT = (
+    "a second Logon gets the reason of its refusal, and the session is asked first"
+)
 WITHIN = "a Logon within a session is refused"
 RULES = {
     "scripts": {
@@ -64,7 +66,7 @@ RULES["default"] = RULES["scripts"] | {
     "1a_ValidLogonMsgSeqNumTooHigh": RESET,
     "21_RepeatingGroupSpecifierWithValueOfZero": HEARTBEAT,
 }
-"""Scripts that miss, by profile, and the rule of ours that makes them."""
+"""Scripts that miss, by profile, and our rule that makes them."""
 
 
 def main() -> None:

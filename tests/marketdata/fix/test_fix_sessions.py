@@ -36,7 +36,7 @@ def test_binds_two_comp_ids_and_says_how_to_log_on(acme, settings, capsys):
     settings.FIX_HOST, settings.FIX_PORT = "203.0.113.5", 19878
     said = run("fix_session", "issue", "acme_co")
     assert comp_ids(acme) == ["PARTNER001", "PARTNER002"]
-    assert "Bound to acme_co: PARTNER001, PARTNER002" in said
+    assert "Assigned to acme_co: PARTNER001, PARTNER002" in said
     rows = [line.split("  ") for line in said.splitlines() if "  " in line]
     assert {row[0].split(" (")[0].strip(): row[-1].strip() for row in rows} == {
         "BeginString": "FIX.4.4",
@@ -83,8 +83,8 @@ def test_a_key_that_has_ended_is_none(acme, capsys):
 
 def test_a_dry_run_binds_nothing(acme):
     assert run("fix_session", "issue", "acme_co", "--dry-run") == (
-        "PARTNER001, PARTNER002 would be bound to acme_co"
-        " (dry run: nothing was written)"
+        "PARTNER001, PARTNER002 would be assigned to acme_co (dry run: nothing was "
+        "written)"
     )
     assert FixSession.objects.count() == 0
 
@@ -92,7 +92,7 @@ def test_a_dry_run_binds_nothing(acme):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["nobody"], "no integration account nobody"),
+        (["absent"], "no integration account absent"),
         (["acme_co", "--count=3"], "acme_co has 3 CompIDs and may have 5; ask for 2"),
         (["acme_co", "--count=2"], "The pool of 4 CompIDs has only 1 left"),
         (["acme_co", "--count=0"], "'0' is not a number, 1 to 5"),
@@ -162,7 +162,7 @@ def test_switches_a_session_off_and_on(acme):
 
 def test_lists_sessions_and_how_they_fare(acme):
     assert run("fix_session", "list") == (
-        "There are no FIX sessions. fix_session issue binds some."
+        "There are no FIX sessions. fix_session issue assigns some."
     )
     zeta = Partner.objects.create(login="zeta", name="Zeta")
     one, two = FixSession.objects.bind(acme, 2)
@@ -193,5 +193,5 @@ def test_lists_sessions_and_how_they_fare(acme):
     assert [line.split() for line in table[1:]] == [
         [three.comp_id, "zeta", "not", "connected", "-", "-", "-", "0", "-"]
     ]
-    with pytest.raises(CommandError, match="no integration account nobody"):
-        run("fix_session", "list", "--partner=nobody")
+    with pytest.raises(CommandError, match="no integration account absent"):
+        run("fix_session", "list", "--partner=absent")

@@ -123,7 +123,7 @@ def test_replays_json_lines_and_gzip(token, tmp_path):
 
 def test_a_dry_run_checks_and_writes_nothing(token, monday):
     said = run(monday, "--token", "LUM", "--dry-run")
-    good = "monday.csv is good: "
+    good = "monday.csv is valid: "
     assert said.startswith(good)
     assert SUMMARY.fullmatch(said.removeprefix(good).removesuffix(DRY))
     assert log(token) == []
@@ -145,8 +145,9 @@ def test_leaves_a_book_alone_that_is_not_empty(token, monday):
     for more in ([], ["--dry-run"]):
         refusal, _ = refused(monday, "--token", "LUM", *more)
         assert refusal == (
-            "The book of LUM is not empty, it has 3 levels. Remove them first with "
-            "--clear, go on from them with --append, or begin the file with a reset."
+            "The book of LUM is not empty: it has 3 levels. Remove them with "
+            "--clear, continue from them with --append, or begin the file with a "
+            "reset."
         )
     assert log(token) == CHANGES
 
@@ -238,26 +239,26 @@ def test_reports_every_wrong_row_and_writes_nothing(token, tmp_path):
         "bad.csv, line 3, time: '2026-03-02T09:00:00' is not a time with a zone; write "
         "it as 2026-03-02T09:00:00.250Z",
         "bad.csv, line 4, side: 'buy' is not bid or ask",
-        f"bad.csv, line 4, price_cents: '12.50' is not a whole number from 1 to {most};"
-        " 12.50 euros are 1250",
+        "bad.csv, line 4, price_cents: '12.50' is not a whole number from 1 to "
+        f"{most}; write 12.50 euros as 1250",
         f"bad.csv, line 4, quantity: '-1' is not a whole number from 0 to {most}",
-        "bad.csv, line 5, side: 'bid': a trade has none; leave it empty",
+        "bad.csv, line 5, side: 'bid': a trade has no such value; leave it empty",
         f"bad.csv, line 5, price_cents: '0' is not a whole number from 1 to {most}; "
-        "12.50 euros are 1250",
+        "write 12.50 euros as 1250",
         f"bad.csv, line 5, quantity: '0' is not a whole number from 1 to {most}",
         "bad.csv, line 6, kind: 'cancel' is not change, trade or reset",
         f"bad.csv, line 7, message: 'one' is not a whole number from 0 to {most}",
-        "bad.csv, line 7, side: 'ask': a reset has none; leave it empty",
-        "bad.csv, line 7, price_cents: '1': a reset has none; leave it empty",
-        "bad.csv, line 7, quantity: '1': a reset has none; leave it empty",
-        "bad.csv, line 8, kind: a reset stands within message 1; make it that "
-        "message's first row",
+        "bad.csv, line 7, side: 'ask': a reset has no such value; leave it empty",
+        "bad.csv, line 7, price_cents: '1': a reset has no such value; leave it empty",
+        "bad.csv, line 7, quantity: '1': a reset has no such value; leave it empty",
+        "bad.csv, line 8, kind: a reset is not the first row of message 1; make it "
+        "the first",
         f"bad.csv, line 9, price_cents: '{most + 1}' is not a whole number from 1 to "
-        f"{most}; 12.50 euros are 1250",
-        "bad.csv, line 10, message: 0 stands after 1; number messages upwards and keep "
-        "the rows of each together",
-        "bad.csv, line 10, time: 2026-03-02T08:59:59+00:00 is before the row above, "
-        "2026-03-02T09:00:00+00:00; sort the rows by time",
+        f"{most}; write 12.50 euros as 1250",
+        "bad.csv, line 10, message: 0 comes after 1; number messages in ascending "
+        "order and keep the rows of each together",
+        "bad.csv, line 10, time: 2026-03-02T08:59:59+00:00 is earlier than the row "
+        "above, 2026-03-02T09:00:00+00:00; sort the rows by time",
         "bad.csv, line 11: 2 fields, the header has 6",
         "bad.csv, line 12: not a row of CSV: unexpected end of data",
     ]
@@ -269,8 +270,8 @@ def test_reports_every_wrong_row_and_writes_nothing(token, tmp_path):
     [
         (
             "2026-03-02T09:00:02Z,6,change,bid,1261,1\n",
-            "line 11, message: message 6 cannot happen to the book before it. After "
-            "the message the best bid 1261 is not below the best ask 1261.",
+            "line 11, message: message 6 does not fit the book before it. After the "
+            "message the best bid 1261 is not below the best ask 1261.",
         ),
     ],
 )
@@ -289,13 +290,13 @@ def test_refuses_what_can_not_happen_to_the_book(token, tmp_path, row, problem):
         (HEADER.encode(), "line 1: the file has no rows"),
         (
             b"time,message,kind,side,price\n",
-            "line 1, price_cents, quantity: the header needs each of "
+            "line 1, price_cents, quantity: the header must have each of "
             "time,message,kind,side,price_cents,quantity once",
         ),
         (
             b'{"time": 5\n',
             "line 1: not JSON, Expecting ',' delimiter: line 2 column 1 (char 11); "
-            "write one object a line",
+            "write one object per line",
         ),
         (b"{}\n", "line 1, kind: '' is not change, trade or reset"),
         (
@@ -306,8 +307,9 @@ def test_refuses_what_can_not_happen_to_the_book(token, tmp_path, row, problem):
         ),
         (
             gzip.compress((HEADER + ROWS).encode(), mtime=0)[:-12],
-            "line 9: the compressed data cannot be read on: Compressed file ended "
-            "before the end-of-stream marker was reached; make the file anew",
+            "line 9: the compressed data cannot be read further: Compressed file "
+            "ended before the end-of-stream marker was reached; create the file "
+            "again",
         ),
     ],
 )
@@ -351,7 +353,7 @@ def test_goes_on_from_the_book_as_it_is(token, monday, tmp_path):
         + "2026-03-03T09:00:00Z,1,change,bid,1260,0\n"
         + "2026-03-03T09:00:00Z,1,change,ask,1258,2\n"
     )
-    assert "go on from them with --append" in refused(tuesday, "--token", "LUM")[0]
+    assert "continue from them with --append" in refused(tuesday, "--token", "LUM")[0]
     append = ("--token", "LUM", "--append")
     assert "best ask 2 at 1,258" in run(tuesday, *append, "--dry-run")
     assert log(token) == CHANGES
@@ -362,8 +364,8 @@ def test_goes_on_from_the_book_as_it_is(token, monday, tmp_path):
 
 def test_needs_a_token_with_a_book(world, monday, tmp_path):
     assert refused(monday)[0] == (
-        "Name the token whose book this becomes with --token SYMBOL, or only check the "
-        "file with --dry-run."
+        "Pass --token SYMBOL to write this token's book, or --dry-run to check the "
+        "file only."
     )
     assert refused(monday, "--token", "LUM")[0] == (
         "LUM is not on the secondary market and has no order book; "
@@ -396,8 +398,8 @@ def test_ended_early_it_says_what_stays(token, monday, monkeypatch):
     monkeypatch.setattr(time, "sleep", interrupt)
     refusal, _ = refused(monday, "--token", "LUM", "--speed", "1")
     assert re.fullmatch(
-        r"Ended early: 1 message, 3 changes, 0 trades in .* are recorded and stay\. "
-        r"Run this again with --clear for the whole file\.",
+        r"Stopped early: 1 message, 3 changes, 0 trades in .* are recorded and "
+        r"stay\. Run this again with --clear for the whole file\.",
         refusal,
     )
     assert log(token) == CHANGES[:3]
@@ -419,8 +421,9 @@ def test_stops_where_the_file_is_changed_meanwhile(token, tmp_path, monkeypatch)
     monkeypatch.setattr(time, "sleep", change_the_file)
     refusal, _ = refused(path, "--token", "LUM", "--speed", "1")
     assert re.fullmatch(
-        r"x\.csv was changed while it was replayed, after 1 message, 1 change, 0 "
-        r"trades in .* had been recorded\. Let it be and run this again with --clear\.",
+        r"x\.csv changed during the replay, after 1 message, 1 change, 0 trades in "
+        r".* had been recorded\. Leave the file unchanged and run this again with "
+        r"--clear\.",
         refusal,
     )
     assert log(token) == [(1, 0, 1250, 40, True)]
@@ -436,7 +439,7 @@ def test_stops_where_the_file_is_changed_meanwhile(token, tmp_path, monkeypatch)
         ),
         (
             Change(0, 1200, 1),
-            "change 3 was to be change 2.",
+            "change 3 was recorded where change 2 was expected.",
             "2 messages, 2 changes",
         ),
     ],
@@ -459,8 +462,8 @@ def test_stops_where_somebody_else_writes_the_book(
     monkeypatch.setattr(time, "sleep", other_writer)
     refusal, _ = refused(path, "--token", "LUM", "--speed", "0.01")
     assert re.fullmatch(
-        rf"LUM: {re.escape(told)} Someone else writes this book\. {recorded}, "
-        r"0 trades in .* are recorded and stay; end the other writer and run this "
+        rf"LUM: {re.escape(told)} Another process writes this book\. {recorded}, 0 "
+        r"trades in .* are recorded and stay; stop the other writer and run this "
         r"again with --clear\.",
         refusal,
     )
@@ -477,4 +480,6 @@ def test_stops_where_somebody_else_wrote_before_it_began(token, monday, monkeypa
 
     monkeypatch.setattr(replay, "read_books", other_writer_then_read)
     refusal, _ = refused(monday, "--token", "LUM")
-    assert refusal.startswith("LUM: change 7 was to be change 6. Someone else writes")
+    assert refusal.startswith(
+        "LUM: change 7 was recorded where change 6 was expected. Another process writes"
+    )

@@ -66,7 +66,7 @@ def levels(token: Token) -> OrderBook:
 
 def test_fills_the_books_and_trades(tokens: list[Token], world: World):
     said = simulate("--events", "400", "--seed", "7", *FAST)
-    assert said[0] == "Trading 3 tokens, 1e+06 events a second, seed 7."
+    assert said[0] == "Trading 3 tokens, 1e+06 events per second, seed 7."
     changes, done = BookChange.objects.count(), Trade.objects.count()
     assert re.fullmatch(
         rf"400 events on 3 tokens: {changes:,} changes, {done:,} trades in [0-9]+ s\.",
@@ -106,7 +106,7 @@ def test_continues_from_the_book_that_is_there(tokens: list[Token]):
     opening += [Change(ASK, 1_903 + n, 70 + n) for n in range(25)]
     record(token.pk, [Message(opening)], "ana@example.com")
     said = simulate("--events", "20", "--token", "aaa", "--seed", "1", *FAST)
-    assert said[0] == "Trading 1 token, 1e+06 events a second, seed 1."
+    assert said[0] == "Trading 1 token, 1e+06 events per second, seed 1."
     assert log(token)[:50] == opening
     assert 20 <= len(log(token)) - 50 <= 40
     best = levels(token).best(BID)
@@ -166,7 +166,7 @@ def test_goes_on_when_the_database_has_not_taken_something(transactional_db, set
         )
     connection.close()
     assert errors.getvalue() == (
-        "The database did not take it: canceling statement due to lock timeout; "
+        "The database refused the events: canceling statement due to lock timeout; "
         "trying again.\n"
     )
     assert len(log(token)) >= before + 5
@@ -197,7 +197,7 @@ def test_ends_after_the_seconds_asked_for(tokens: list[Token]):
 
 def test_runs_only_in_a_sandbox(tokens: list[Token], settings):
     settings.PARTNER_API_SANDBOX = False
-    with pytest.raises(CommandError, match="^This installation is not a sandbox: "):
+    with pytest.raises(CommandError, match="^This installation is not a sandbox; "):
         simulate("--events", "1")
     assert not BookChange.objects.exists()
 

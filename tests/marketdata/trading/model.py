@@ -145,7 +145,7 @@ class Model:
 
 
 USERS = [0, 0, 1, 2, 3]
-"""Whose each account is: the first two are one user's, at two partners."""
+"""The user of each account: the first two are one user's, at two partners."""
 WEIGHTS = {
     "place": 8, "several": 4, "amend": 3, "cancel": 2, "freeze": 1, "suspend": 1,
     "rule": 1, "halt": 1, "expire": 1, "deposit": 2,

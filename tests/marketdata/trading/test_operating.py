@@ -76,12 +76,12 @@ def test_a_fed_book_becomes_a_market_of_ours(staff: None):
     )
     log.record(token.pk, [log.Message([log.Change(0, 99, 5)])], "feed")
     arguments = ("market", "open", "FED", "--session", "22:00-22:00")
-    with pytest.raises(CommandError, match="name a reference price"):
+    with pytest.raises(CommandError, match="give a reference price"):
         told(*arguments)
     log.record(token.pk, [log.Message([], [log.Deal(100, 1)])], "feed")
     assert "would open" in told(*arguments, "--dry-run")
     assert not Market.objects.filter(token=token).exists()
-    assert "takes orders from" in told(*arguments)
+    assert "accepts orders from" in told(*arguments)
     assert OrderBookHead.objects.get(token=token).source == "OWN"
     assert not BookLevel.objects.filter(token=token).exists()
     with pytest.raises(CommandError, match="fed from outside"):
@@ -220,7 +220,7 @@ def test_orders_are_shown_and_cancelled(staff: None):
         call_command(*orders, "--limit", "0")
     cancel = ("market", "cancel-orders", traded.token.symbol)
     assert told(*cancel, "--dry-run").startswith("1 orders would")
-    assert told(*cancel) == "1 orders are cancelled."
+    assert told(*cancel) == "1 orders were cancelled."
     order.refresh_from_db()
     assert order.status_reason == "BY_STAFF"
 

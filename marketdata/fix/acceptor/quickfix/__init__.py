@@ -22,7 +22,7 @@ November 2026. Where none was found, the place in its source is named.
    Upstream: #346.
    Here: the engine's sockets are its own: `proxy.py` ends a connection from the other
    side.
-6. A connection's descriptor is read, and closed, once more after it was closed.
+6. A connection's descriptor is read, and closed, again after it was closed.
    Upstream: none found; ThreadedSocketConnection.cpp, read and processStream.
    Here: `descriptors.py`; nothing follows a Logon before its answer, and pauses
    between connections (`proxy.py`).

@@ -1,6 +1,6 @@
 """Keeps the file descriptors of the FIX engine apart from those of other threads.
 
-QuickFIX reads a connection's descriptor once more after it has closed it (in
+QuickFIX reads a connection's descriptor again after it has closed it (in
 ThreadedSocketConnection::read). If another session or a connection to the database was
 given the number meanwhile, it would lose bytes, or would be closed.
 """
@@ -33,8 +33,9 @@ def keep_apart() -> None:
         ctypes.c_uint(HIGHEST), ctypes.c_uint(HIGHEST), CLOSE_RANGE_UNSHARE
     ):
         logger.warning(
-            "The FIX engine shares its file descriptors with the rest of the process "
-            "(%s): a session that ends may disturb one that begins at that moment",
+            "The FIX engine shares its file descriptors with the rest of the "
+            "process (%s): the end of one session may disturb another that begins "
+            "at the same moment",
             os.strerror(ctypes.get_errno()),
         )
         return

@@ -16,11 +16,11 @@ from partnerapi.core.commands import DRY_RUN
 
 
 class Command(RegisterCommand):
-    help = """Undo a trade of an internal market: its units and cash go back together.
-
-It is asked for by one and approved by another. The seller must still have the cash and
-the buyer the units, and no order of theirs may hold them. If the trade's price is still
-the token's last, the price before it is recorded anew. Partners and FIX are told.
+    help = """Undo a trade of an internal market: its units and cash are returned
+    together. One person requests it, another approves it. The seller must still have
+    the cash and the buyer the units, not reserved by their open orders. If the trade's
+    price is still the token's last price, the price before it is recorded again.
+    Partners and FIX sessions are notified.
 
 examples:
   manage.py market bust ACME 12 --reason "Mistyped" --request --staff ana@example.com
@@ -29,7 +29,7 @@ examples:
 """
 
     def add_own_arguments(self, parser):
-        parser.add_argument("trade", type=whole, help="its number, on the tape")
+        parser.add_argument("trade", type=whole, help="its number on the tape")
         add_reason(parser)
 
     def handle(
@@ -58,4 +58,4 @@ examples:
             raise CommandError(f"{error} Nothing was written.") from None
         if dry_run:
             return f"Trade {trade} of {symbol} would be busted{DRY_RUN}"
-        return f"Trade {trade} of {symbol} is busted by entry {made.ledger_seq}."
+        return f"Trade {trade} of {symbol} was busted by entry {made.ledger_seq}."

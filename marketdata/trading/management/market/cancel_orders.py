@@ -15,7 +15,7 @@ from partnerapi.core.commands import DRY_RUN
 
 
 class Command(RegisterCommand):
-    help = """Cancel open orders of an internal market: all of them, or a user's.
+    help = """Cancel open orders of an internal market: all, or those of one user.
 
 examples:
   manage.py market cancel-orders ACME --user ana@example.com --staff ops@example.com
@@ -27,7 +27,8 @@ examples:
         parser.add_argument(
             "--user",
             metavar="WHO",
-            help="only whose; an email or wallet address, an LEI or an id",
+            help="only orders of this user: an email or wallet address, an LEI or an "
+            "id",
         )
 
     def handle(self, *, symbol, user, staff, dry_run, **options):
@@ -43,4 +44,4 @@ examples:
             raise CommandError(f"{error} Nothing was written.") from None
         if dry_run:
             return f"{len(ended):,} orders would be cancelled{DRY_RUN}"
-        return f"{len(ended):,} orders are cancelled."
+        return f"{len(ended):,} orders were cancelled."

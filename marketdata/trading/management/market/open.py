@@ -22,10 +22,11 @@ from partnerapi.core.commands import DRY_RUN
 class Command(RegisterCommand):
     help = """Turn an order book into an internal market, permanently.
 
-What was fed into the book is taken out, in one message, and nothing can be fed again:
-from then on the book is its open orders. The market is CLOSED until its session opens;
-a worker opens and closes it every day, by the clock of MARKET_TIME_ZONE. Limits may be
-20 % around the reference price, which is that of the last trade, or else the token's.
+All fed levels are removed from the book in one message, and nothing can be fed again:
+from then on the book consists of its open orders. The market is CLOSED until its
+session opens; a worker opens and closes it every day, in the time zone
+MARKET_TIME_ZONE. Limits may differ by 20 % from the reference price, which is that of
+the last trade, or else the token's.
 
 examples:
   manage.py market open ACME --session 09:00-17:30 --weekdays --staff ana@example.com
@@ -39,28 +40,29 @@ examples:
             "--session",
             metavar="HH:MM-HH:MM",
             required=True,
-            help="when it opens and closes; the same twice: all day, with that end",
+            help="opening and closing time; the same time twice means all day, "
+            "ending then",
         )
         parser.add_argument(
-            "--weekdays", action="store_true", help="from Monday to Friday only"
+            "--weekdays", action="store_true", help="only from Monday to Friday"
         )
         parser.add_argument(
             "--reference-price",
             metavar="CENTS",
             type=whole,
-            help="of a token that has no price yet",
+            help="required if the token has no price yet",
         )
         parser.add_argument(
             "--tick", metavar="CENTS", type=whole, default=TICK_CENTS,
-            help="limits are multiples of it",
+            help="limits must be multiples of it",
         )  # fmt: skip
         parser.add_argument(
             "--lot", metavar="UNITS", type=whole, default=LOT_UNITS,
-            help="quantities are multiples of it",
+            help="quantities must be multiples of it",
         )  # fmt: skip
         parser.add_argument(
             "--collar", metavar="BPS", type=whole, default=COLLAR_BPS,
-            help="how far limits may be from the reference price, in 1/100 %%",
+            help="greatest distance of limits from the reference price, in 1/100 %%",
         )  # fmt: skip
 
     def handle(
@@ -80,5 +82,5 @@ examples:
             raise CommandError(f"{error} Nothing was written.") from None
         begins = f"{market.next_phase_at:%Y-%m-%d %H:%M} UTC"
         if dry_run:
-            return f"{symbol} would open its market, from {begins} on{DRY_RUN}"
-        return f"{symbol} has an internal market; it takes orders from {begins} on."
+            return f"The market of {symbol} would open at {begins}{DRY_RUN}"
+        return f"{symbol} has an internal market; it accepts orders from {begins}."

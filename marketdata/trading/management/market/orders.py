@@ -13,7 +13,8 @@ LIMIT = 50
 
 
 class Command(CommandWithExamples):
-    help = """Show orders of our markets, newest first, or one order with its events.
+    help = """Show orders of the internal markets, newest first, or one order with its
+    events.
 
 examples:
   manage.py market orders ACME
@@ -23,20 +24,29 @@ examples:
 
     def add_arguments(self, parser):
         parser.add_argument(
-            "symbol", nargs="?", type=str.upper, help="a token's; all if none is given"
+            "symbol",
+            nargs="?",
+            type=str.upper,
+            help="symbol of a token; default: all tokens",
         )
-        parser.add_argument("--status", choices=OrderStatus.values, help="only these")
+        parser.add_argument(
+            "--status", choices=OrderStatus.values, help="only orders with this status"
+        )
         parser.add_argument(
             "--user",
             metavar="WHO",
-            help="only whose; an email or wallet address, an LEI or an id",
+            help="only orders of this user: an email or wallet address, an LEI or an "
+            "id",
         )
-        parser.add_argument("--order", metavar="ID", help="one order, with its events")
+        parser.add_argument(
+            "--order", metavar="ID", help="id of one order, shown with its events"
+        )
         parser.add_argument(
             "--limit",
             type=int,
             default=LIMIT,
-            help=f"how many orders, or events of the one, the newest ({LIMIT})",
+            help="number of orders, or events of the one order, newest first "
+            f"({LIMIT})",
         )
 
     def handle(self, *, symbol, status, user, order, limit, **options):

@@ -24,8 +24,8 @@ PHASES = [Phase.HALTED.value, Phase.CONTINUOUS.value, Phase.CLOSED.value]
 class Command(RegisterCommand):
     help = """Halt an internal market, or move it to another phase.
 
-One person halts a market, with a reason: orders stay, can be cancelled, and do not
-trade. To reopen it, as CONTINUOUS or CLOSED, is asked for by one and approved by
+One person may halt a market, with a reason: orders stay, can be cancelled, and do not
+trade. Reopening it as CONTINUOUS or CLOSED is requested by one person and approved by
 another: --request, then --approval.
 
 examples:
@@ -51,7 +51,9 @@ examples:
             )
         if request and not dry_run:
             if market.phase != Phase.HALTED:
-                raise CommandError(f"{symbol} is {market.phase}; one person is enough.")
+                raise CommandError(
+                    f"{symbol} is {market.phase}; this needs no approval."
+                )
             return filed(
                 ApprovalKind.REOPEN,
                 reopening_content(market, phase),

@@ -276,7 +276,7 @@ def each_session_has_an_id(comp_id: str, log: str) -> None:
     for events in of_session.values():
         assert events[0].startswith(f"{comp_id} (member_1) logs on from")
         assert events[1] == f"{comp_id} is logged on"
-        assert events[-1].startswith(f"{comp_id} is gone: ")
+        assert events[-1].startswith(f"{comp_id} disconnected: ")
     told = f"{comp_id} is logged out: {LOGGED_ON_ELSEWHERE}"
     assert sum(told in events for events in of_session.values()) == 2
 
@@ -329,7 +329,7 @@ def test_serves_tls_checks_its_own_health_and_renews_its_certificate(
     sound = manage(*check, FIX_KEY=member.key, **port, **tls)
     assert (sound.returncode, sound.stderr) == (0, "")
     assert sound.stdout == (
-        f"{member.comp_id} has logged on to 127.0.0.1:{acceptor.port}, and out.\n"
+        f"{member.comp_id} logged on to 127.0.0.1:{acceptor.port} and logged out.\n"
     )
     for environment, why in (
         (port | tls | {"FIX_KEY": f"{member.key}x"}, "is not a live API key"),
@@ -344,10 +344,10 @@ def test_serves_tls_checks_its_own_health_and_renews_its_certificate(
     with acceptor.client(1) as live:
         certificate[0].write_text("half of a certificate")
         acceptor.process.send_signal(signal.SIGHUP)
-        wait_for_line(acceptor, "the old one stays in use")
+        wait_for_line(acceptor, "the old certificate stays in use")
         new_certificate(certificate[0].parent)
         acceptor.process.send_signal(signal.SIGHUP)
-        wait_for_line(acceptor, "certificate.pem was read anew")
+        wait_for_line(acceptor, "certificate.pem was reloaded")
         with acceptor.client(tls=own_certificate(chain)) as client:
             assert symbols(client) == symbols(live)
         with pytest.raises(NoConnection):
@@ -394,7 +394,8 @@ def wait_for_line(acceptor: Acceptor, part: str) -> None:
         ({"FIX_HOST": "192.0.2.1"}, "192.0.2.1 port 9878 cannot be used: Cannot assi"),
         (
             {"DATABASE_URL": "postgres://nobody@127.0.0.1:1/nothing"},
-            "The database does not serve: .* Check that DATABASE_URL answers",
+            "The database cannot be used: .* Check that the server of DATABASE_URL "
+            "answers",
         ),
     ],
 )

@@ -493,7 +493,7 @@ def test_phases_of_a_market_of_ours_are_told_as_states(bench):
         client.send("V", *market_data_request("R1", "HID"))
         assert [client.receive().type for _ in range(2)] == ["W", "f"]
         for phase, reason, state in (
-            ("CLOSED", "", ["18", "The market is closed: its session has ended, or"]),
+            ("CLOSED", "", ["18", "The market is closed: its session has ended or"]),
             ("HALTED", "News", ["2", "The market is halted: News"]),
             ("CONTINUOUS", "", ["17", ""]),
         ):
@@ -781,7 +781,7 @@ def test_an_ended_session_is_told_why_and_may_come_back(bench):
     status = bench.sessions.status()[client.sender]
     assert status.connected_since is None
     assert status.last_logout_reason == "The key was revoked."
-    bench.sessions.end(client.sender, "Nobody is there.")
+    bench.sessions.end(client.sender, "No one is there.")
     with bench.client() as again:
         again.snapshots(["LUM"])
 

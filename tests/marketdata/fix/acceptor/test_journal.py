@@ -53,7 +53,7 @@ def test_a_session_leaves_no_ticket_and_no_message_in_the_log(caplog):
     said = [one.message for one in caplog.records if one.levelno >= logging.INFO]
     assert said == [
         f"{client.sender} is logged on",
-        f"{client.sender} is gone: logged out by the partner",
+        f"{client.sender} disconnected: logged out by the partner",
     ]
 
 

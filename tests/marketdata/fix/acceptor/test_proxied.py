@@ -134,7 +134,7 @@ def test_a_proxy_without_the_line_is_cut(listener, sent, caplog):
     with Partner(listener.port) as partner:
         partner.send(sent)
         assert partner.is_cut()
-    assert "The proxy 127.0.0.1 was cut" in caplog.text
+    assert "The proxy 127.0.0.1 was disconnected" in caplog.text
 
 
 @pytest.mark.parametrize(

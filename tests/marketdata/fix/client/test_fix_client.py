@@ -174,8 +174,8 @@ def test_each_message_is_told_at_once_until_nobody_reads(tmp_path: Path):
 @pytest.mark.parametrize(
     ("type_", "fields", "told"),
     [
-        ("2", [(7, "all"), (16, 0)], "7=all in a 2 is no number"),
-        ("4", [(123, "Y")], "36= in a 4 is no number"),
+        ("2", [(7, "all"), (16, 0)], "7=all in a 2 is not a number"),
+        ("4", [(123, "Y")], "36= in a 4 is not a number"),
         (
             "W",
             [(262, "BOOK1"), (55, "LUM"), (268, 1), (269, 3), (270, "9.90")],
@@ -210,14 +210,14 @@ def test_asks_for_a_key(settings, monkeypatch, sandbox_key, arguments):
 def test_explains_that_nobody_listens():
     port = free_port()
     assert failure(port).startswith(
-        f"No connection to 127.0.0.1:{port}: nothing listens there. Start the sandbox "
-        "with `manage.py up`, or name another place."
+        f"No connection to 127.0.0.1:{port}: nothing listens there. Start the "
+        "sandbox with `manage.py up`, or use another address."
     )
 
 
 def test_explains_a_host_that_does_not_exist():
     told = failure(1, "--host", "fix.invalid", "--no-tls")
-    assert "No connection to fix.invalid:1: there is no such host name." in told
+    assert "No connection to fix.invalid:1: this host name does not exist." in told
 
 
 @pytest.fixture
@@ -252,7 +252,7 @@ def test_explains_who_says_nothing(impatient):
 
     with counterpart(script) as port:
         told = failure(port)
-    assert told.startswith(f"127.0.0.1:{port} says nothing to our Logon: it may be no")
+    assert told.startswith(f"127.0.0.1:{port} does not answer our Logon: it may not")
 
 
 def test_explains_that_the_acceptor_wants_tls(certificate):
@@ -271,7 +271,7 @@ def test_explains_that_the_acceptor_has_no_tls():
     # Our acceptor closes a connection that does not begin like a FIX message.
     with counterpart(lambda them: them.connection.recv(9)) as port:
         told = failure(port, "--tls")
-    assert "no TLS came about" in told
+    assert "the TLS handshake failed" in told
     assert "use --no-tls" in told
 
 
@@ -308,13 +308,13 @@ def test_explains_a_file_without_certificates(tmp_path):
     (tmp_path / "empty.pem").touch()
     told = failure(1, "--tls", "--ca", str(tmp_path / "empty.pem"))
     assert told.startswith(f"--ca {tmp_path}/empty.pem: ")
-    assert "name a file of certificates in PEM" in told
+    assert "pass a file of certificates in PEM" in told
 
 
 def test_explains_a_close_without_a_word():
     with counterpart(lambda them: them.hear()) as port:
         told = failure(port)
-    assert f"127.0.0.1:{port} closed the connection at our Logon" in told
+    assert f"127.0.0.1:{port} closed the connection after our Logon" in told
     assert "--target THEM" in told
 
 
@@ -323,14 +323,15 @@ def test_measures_how_far_the_clocks_are_apart():
         them.hear()
         at = utc_timestamp(datetime.now(UTC) - timedelta(seconds=95))
         header = [(35, "5"), (34, 1), (49, "THEM"), (52, at), (56, "US")]
-        reason = (58, "SendingTime(52) is more than 30 seconds from our clock")
+        reason = (58, "SendingTime(52) differs by more than 30 seconds from our clock")
         them.connection.sendall(encode([*header, reason]))
 
     with counterpart(script) as port:
         told = failure(port)
     refusal, _, ours = told.partition(" Our clock is ")
     assert refusal == (
-        "The Logon was refused: SendingTime(52) is more than 30 seconds from our clock."
+        "The Logon was refused: SendingTime(52) differs by more than 30 seconds "
+        "from our clock."
     )
     seconds, _, rest = ours.partition(" ")
     # Messages on their way are counted with it.
@@ -341,12 +342,12 @@ def test_measures_how_far_the_clocks_are_apart():
 @pytest.mark.parametrize(
     ("text", "added"),
     [
-        (logon.CREDENTIALS_REFUSED, " Here they are FIX_KEY, or --key, and --comp-id."),
+        (logon.CREDENTIALS_REFUSED, " Set FIX_KEY or --key, and --comp-id."),
         (logon.SCOPE_REFUSED, ""),
         (logon.TOO_MANY_FAILURES, ""),
         (
             f"Rejected Logon Attempt: {rules.LOGON_REFUSED}",
-            " Here another CompID is given with --comp-id.",
+            " To use another CompID, pass --comp-id.",
         ),
     ],
 )
@@ -373,7 +374,7 @@ def test_tells_where_symbols_are_listed():
         told = failure(port, "NOPE")
     assert told == (
         "The feed refused the request: unknown symbol NOPE. Without symbols, this "
-        "command lists what you may subscribe."
+        "command lists the instruments that you may see."
     )
 
 

@@ -1,6 +1,6 @@
 // Follows a book with jspurefix and its stock dictionary as /docs/fix asks for it.
 // Arguments: host, its two ports, SenderCompID, TargetCompID, symbol; the key in FIX_KEY,
-// HeartBtInt in HEARTBEAT. Ends with a Logout when it is told to (SIGTERM).
+// HeartBtInt in HEARTBEAT. Ends with a Logout on SIGTERM.
 require("reflect-metadata");
 const { AsciiSession, MsgType, SessionLauncher } = require("jspurefix");
 

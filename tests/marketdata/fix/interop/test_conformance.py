@@ -89,7 +89,7 @@ class Examined:
                     threading.Thread(
                         target=self.await_end, args=(follower, examination)
                     ).start()
-                elif line.startswith("End your program"):
+                elif line.startswith("Stop your program"):
                     follower.send_signal(signal.SIGTERM)
         self.exit_code = examination.returncode
         follower.kill()

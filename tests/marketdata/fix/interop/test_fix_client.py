@@ -42,10 +42,11 @@ def test_lists_shows_and_explains(acceptor: Acceptor, market: Market):
     with pytest.raises(CommandError) as refused:
         fix_client(acceptor, key="service-apikey_member_1_wrong")
     assert str(refused.value) == (
-        f"The Logon was refused: {CREDENTIALS_REFUSED.removeprefix('Logon refused: ')} "
-        "Here they are FIX_KEY, or --key, and --comp-id."
+        "The Logon was refused: "
+        f"{CREDENTIALS_REFUSED.removeprefix('Logon refused: ')} Set FIX_KEY or "
+        "--key, and --comp-id."
     )
-    with pytest.raises(CommandError, match="Or --target NOBODY is not its CompID"):
-        fix_client(acceptor, target="NOBODY")
+    with pytest.raises(CommandError, match="Or --target OTHER is not its CompID"):
+        fix_client(acceptor, target="OTHER")
     with pytest.raises(CommandError, match="use --no-tls"):
         fix_client(acceptor, tls="x")

@@ -65,13 +65,13 @@ def test_finds_messages_wherever_the_stream_is_cut():
         (b"\x15\x03\x03\x00\x02\x02\x16", "expected 8=FIX.4.4 and 9=length"),
         (wire("8=FIX.4.2|9=5|35=0|10=161|"), "expected 8=FIX.4.4 and 9=length"),
         (wire("8=FIX.4.4|9=x|35=0|10=163|"), "expected 8=FIX.4.4 and 9=length"),
-        (wire("8=FIX.4.4|9=4|35=0|10=163|"), "9=4: no 10=nnn after so many bytes"),
-        (wire("8=FIX.4.4|9=6|35=0|10=163|"), "9=6: no 10=nnn after so many bytes"),
-        (wire("8=FIX.4.4|9=5|35=0|10=164|"), "10=164, but the bytes sum up to 163"),
+        (wire("8=FIX.4.4|9=4|35=0|10=163|"), "9=4: no 10=nnn after that many bytes"),
+        (wire("8=FIX.4.4|9=6|35=0|10=163|"), "9=6: no 10=nnn after that many bytes"),
+        (wire("8=FIX.4.4|9=5|35=0|10=164|"), "10=164, but the bytes add up to 163"),
         (wire("8=FIX.4.4|9=9999999|35=0|"), "9=9999999: more than 1,000,000 bytes"),
         (
             wire("8=FIX.4.4|9=9|35=0|x=1|10=142|"),
-            "'x=1' is no field: expected tag=value",
+            "'x=1' is not a field: expected tag=value",
         ),
     ],
 )
