@@ -62,7 +62,8 @@ KEEP = r"""
   window.turns = [{ at: now(), down: !down.hidden }];
   new MutationObserver(keep).observe(ladder, { childList: true });
   new MutationObserver(() => {
-    if (turns.at(-1).down === down.hidden) turns.push({ at: now(), down: !down.hidden });
+    if (turns.at(-1).down === down.hidden)
+      turns.push({ at: now(), down: !down.hidden });
   }).observe(down, { attributeFilter: ["hidden"] });
   keep();
 }

@@ -133,8 +133,8 @@ WRONG = [
     (bid(1000, 0), ImpossibleChange, "ACME: Change of side 0, price 1000, quantity 0"),
     (ask(990, 1), CrossedBook, "ACME: After the message the best bid 991"),
     (Change(2, 1, 1), ImpossibleChange, "ACME: Change of side 2"),
-    (bid(0, 1), ImpossibleChange, "ACME: A change's price is 0; it is 1 to "),
-    (bid(1, -1), ImpossibleChange, "ACME: A change's quantity is -1; it is 0 to "),
+    (bid(0, 1), ImpossibleChange, "ACME: A change's price is 0; it must be 1 to "),
+    (bid(1, -1), ImpossibleChange, "ACME: A change's quantity is -1; it must be 0 to "),
     (ask(2**63, 1), ImpossibleChange, f"ACME: A change's price is {2**63}"),
     (ask(1000, 2**63), ImpossibleChange, f"ACME: A change's quantity is {2**63}"),
 ]

@@ -93,7 +93,7 @@ def test_a_dry_run_binds_nothing(acme):
     ("arguments", "reason"),
     [
         (["absent"], "no integration account absent"),
-        (["acme_co", "--count=3"], "acme_co has 3 CompIDs and may have 5; ask for 2"),
+        (["acme_co", "--count=3"], "acme_co has 3 CompIDs and may have 5; request 2"),
         (["acme_co", "--count=2"], "The pool of 4 CompIDs has only 1 left"),
         (["acme_co", "--count=0"], "'0' is not a number, 1 to 5"),
         (["acme_co", "--count=6"], "'6' is not a number, 1 to 5"),
@@ -152,7 +152,7 @@ def test_switches_a_session_off_and_on(acme):
     assert FixSession.objects.get().enabled
     assert run(*arguments, "off") == "PARTNER001 of acme_co is off."
     assert not FixSession.objects.get().enabled
-    with pytest.raises(CommandError, match="PARTNER001 of acme_co is off already"):
+    with pytest.raises(CommandError, match="PARTNER001 of acme_co is already off"):
         run(*arguments, "off")
     assert run(*arguments, "on") == "PARTNER001 of acme_co is on."
     assert FixSession.objects.get().enabled

@@ -148,7 +148,7 @@ def test_a_trade_is_busted_by_two(staff: None):
     assert TokenLedgerHead.objects.get(token=traded.token).price_cents == 100
     [(token_id, *facts, _, _, _)] = read_heads([traded.token.pk])
     assert LiveBook(token_id, *facts).busts == [[2, 110]]
-    with pytest.raises(CommandError, match="busted before"):
+    with pytest.raises(CommandError, match="already been busted"):
         traded.bust("2", "--dry-run")
     assert [found for found in kept(INVARIANTS) if found.breaches] == []
 

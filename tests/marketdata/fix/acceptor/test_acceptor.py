@@ -93,7 +93,7 @@ def test_looks_after_sessions_and_ends_in_good_order(
         assert refused.value.answer.get(281) == "0"
 
         ApiKey.objects.get(partner=first.partner).revoke(timezone.now())
-        assert "no longer live: revoked" in logged_out(revoked)
+        assert "no longer live: it was revoked" in logged_out(revoked)
         assert symbols(other) == ["LUM", "ORB"]
         with pytest.raises(LogonRefused, match=r"Password\(554\) is not a live API"):
             revoked.logon()

@@ -273,7 +273,7 @@ def test_failures_of_other_logins_lock_no_good_key_of_the_address_out(
 def test_only_a_sandbox_takes_sessions_for_tests(admissions, token, settings):
     settings.PARTNER_API_SANDBOX = False
     told = refusal(admissions, logon(token, t464="Y"))
-    assert "TestMessageIndicator(464)=Y: this is no sandbox" in told
+    assert "TestMessageIndicator(464)=Y: this is not a sandbox" in told
     settings.PARTNER_API_SANDBOX = True
     assert admissions.admit(logon(token, t464="Y"), HERE, NOW)
 
