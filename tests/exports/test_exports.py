@@ -174,7 +174,7 @@ def test_a_spent_budget_is_waited_for(
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (f"attempts = {writing.MOST_ATTEMPTS}", "could not be written"),
+        (f"attempts = {writing.MOST_ATTEMPTS}", "internal error"),
         ("created_at = now() - interval '6 hours'", "left it no time within 6 hours"),
     ],
 )

@@ -69,7 +69,8 @@ class Subscription:
 
     __slots__ = ("busts", "conflation", "depth", "entry_types", "is_emptied", "is_lost",
                  "is_numbered", "is_once", "refreshes", "request_id", "sent_status",
-                 "shown", "trade", "unread", "wake", "wants_trades", "watched")  # fmt: skip
+                 "shown", "trade", "unread", "wake", "wants_trades",
+                 "watched")  # fmt: skip
 
     def __init__(
         self,
