@@ -154,7 +154,7 @@ def test_who_is_known_is_not_contradicted(load, capsys, line, problem):
         ("name".encode("utf-16-be"), "line 1: is UTF-16 or UTF-32 without a byte"),
         (b"\x1f\x8b\x08", "line 1: is compressed (gzip)"),
         (b"name,kind\nB\xe9,COMPANY", "line 2: byte 0xe9 is not UTF-8"),
-        (b"\xef\xbb\xbf\xef\xbb\xbfname,kind\nB,COMPANY", "line 1, \\ufeffname: contains"),
+        (b"\xef\xbb\xbf\xef\xbb\xbfname,kind\nB,COMPANY", "line 1, \\ufeffname: cont"),
     ],
 )
 def test_another_kind_of_file_is_named_as_what_it_is(load, capsys, content, problem):

@@ -193,7 +193,7 @@ def deliver(count: int, kills: int, processes: Processes, directory: Path) -> Re
     from issuers.register.verification import verify
     from partnerapi.core.database import fetch
 
-    # So that an answer tells what its page was made of.
+    # So that an answer shows what its page was made of.
     setup_test_environment()
     with psycopg.connect(os.environ["DATABASE_OWNER_URL"], autocommit=True) as owner:
         owner.execute(NO_SECOND_PERSON)

@@ -52,7 +52,7 @@ def test_a_disk_that_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 def test_a_directory_that_is_not_mounted(tmp_path: Path):
     place = tmp_path / "evidence"
-    named(machine.disk(place), State.FAILED, "No such file", "Make the directory")
+    named(machine.disk(place), State.FAILED, "No such file", "Create the directory")
     place.mkdir()
     assert machine.disk(place).state is not State.FAILED
 

@@ -73,7 +73,7 @@ COSTS = {
     '{ a: issuer(slug: "a") { id } b: issuer(slug: "b") { id } viewer { login } }': 3,
     '{ issuer(slug: "a") { slug } issuer(slug: "a") { lei } }': 1,
     "{ issuers(first: 5) { nodes { slug } } issuers(first: 5) { nodes { lei } } }": 5,
-    # Fragments cost what they hold; of an interface's types the dearest counts.
+    # Fragments cost what they hold; of an interface's types the most costly counts.
     "{ ...F } fragment F on Query { issuers(first: 5) { nodes { ...G } } } "
     "fragment G on Issuer { owner { lei } }": 5 * 2,
     '{ node(id: "x") { id } }': 1,

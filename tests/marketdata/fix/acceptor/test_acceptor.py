@@ -107,10 +107,10 @@ def test_looks_after_sessions_and_ends_in_good_order(
     FixSession.objects.get(comp_id=second.comp_id).switch(True)
     with acceptor.client(1) as last:
         acceptor.process.send_signal(signal.SIGTERM)
-        assert "going down" in logged_out(last)
+        assert "shutting down" in logged_out(last)
     assert acceptor.process.wait(PATIENCE_SECONDS) == 0
     assert (
-        "going down"
+        "shutting down"
         in row_becomes(second.comp_id, connected_since=None).last_logout_reason
     )
     log = acceptor.log.read_text()

@@ -224,13 +224,16 @@ def test_says_that_keys_can_not_be_looked_up(start, committed_key, caplog):
         (lambda m: m.replace(b"\x019=1", b"\x019=4", 1), "no complete Logon"),
         (lambda m: m[:-4] + b"999\x01", "not a well-formed FIX 4.4"),
         (lambda m: b"GET / HTTP/1.1\r\n\r\n", "not a well-formed FIX 4.4"),
-        (lambda m: b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "no well-formed"),
+        (
+            lambda m: b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+            "not a well-formed",
+        ),
         (lambda m: wire.encode([(35, 0), (34, 1)]), "first message is not a Logon"),
         (lambda m: wire.encode([(35, "A"), (34, 1)]), "its Logon lacks tag 49"),
         (lambda m: wire.encode([(34, 1), (35, "A")]), "is not a Logon"),
         (lambda m: wire.encode([(35, "A"), (58, "x" * 4096)]), "longer than 4096"),
         (lambda m: wire.encode([(35, "A"), (554, 1), (554, 2)]), "has tag 554 twice"),
-        (lambda m: wire.encode([(35, "A"), ("9" * 3900, 2)]), "no well-formed"),
+        (lambda m: wire.encode([(35, "A"), ("9" * 3900, 2)]), "not a well-formed"),
     ],
 )
 def test_what_is_no_logon_is_cut_without_a_word(
