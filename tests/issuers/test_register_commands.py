@@ -293,49 +293,49 @@ def test_a_register_that_was_written_by_the_rules_holds(register):
         ("DELETE FROM issuers_tokenledgerhead", "has a head"),
         (
             "ALTER TABLE issuers_tokenprice DISABLE TRIGGER register_refuse_change",
-            "guards are those",
+            "guards equal those",
         ),
         (
             "ALTER TABLE accounts_userholder DISABLE TRIGGER register_keep_holder",
-            "guards are those",
+            "guards equal those",
         ),
         (
             "CREATE TABLE dummy (id integer);"
             "CREATE TRIGGER register_refuse_change BEFORE UPDATE ON dummy"
             " EXECUTE FUNCTION accounts_refuse_change();"
             "DROP TRIGGER register_refuse_change ON issuers_ledgertransaction",
-            "guards are those",
+            "guards equal those",
         ),
         (
             "CREATE OR REPLACE FUNCTION accounts_refuse_change() RETURNS trigger"
             " LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$",
-            "guards are those",
+            "guards equal those",
         ),
         (
             "ALTER TABLE issuers_tokenledgerhead"
             " DROP CONSTRAINT ledger_value_of_supply_within_bounds",
-            "guards are those",
+            "guards equal those",
         ),
-        ("DROP INDEX ledger_entry_is_reversed_once", "guards are those"),
+        ("DROP INDEX ledger_entry_is_reversed_once", "guards equal those"),
         ("UPDATE issuers_tokenledgerhead SET is_open = FALSE", "is open"),
         (
             "CREATE OR REPLACE VIEW register_price_lines AS"
             " SELECT token_id, number, 'x' AS line FROM issuers_tokenprice",
-            "guards are those",
+            "guards equal those",
         ),
-        ("GRANT UPDATE ON issuers_ledgertransaction TO PUBLIC", "guards are those"),
+        ("GRANT UPDATE ON issuers_ledgertransaction TO PUBLIC", "guards equal those"),
         ("GRANT UPDATE (reason) ON issuers_ledgertransaction TO PUBLIC", "guards are"),
         (
             "ALTER TABLE issuers_ledgertransaction ALTER recorded_at SET DEFAULT now()",
-            "guards are those",
+            "guards equal those",
         ),
         (
             "CREATE RULE kept AS ON INSERT TO issuers_tokenprice DO INSTEAD NOTHING",
-            "guards are those",
+            "guards equal those",
         ),
         ("UPDATE issuers_token SET authorized_units = 1", "than are authorized"),
         *[
-            (statement, "guards are those")
+            (statement, "guards equal those")
             for statement in (
                 "ALTER TABLE issuers_ledgerposting SET UNLOGGED",
                 "CREATE TABLE more () INHERITS (issuers_ledgertransaction)",
