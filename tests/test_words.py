@@ -20,21 +20,6 @@ TEXTS = (".py", ".md", ".html", ".js", ".graphql", ".json", ".sql", ".toml", ".y
 # Migrations stay as they are; the others are another project's, or name phrasings.
 NOT_OURS = ("/migrations/", "templates/static/graphiql/", "tests/words.md")
 NOT_OURS_EITHER = ("tests/test_words.py", "templates/docs/licences.md", "/data/")
-# Labels and help of models are part of migrations, and change with their next one.
-STATED_IN_MIGRATIONS = (
-    "Orders of ours",
-    "Only private tokens have it: it is for who may see them.",
-    "Right given to a group of theirs",
-    "What lies at the bank, as the bank says; euro cents.",
-    "What must lie at the bank after its lines; euro cents.",
-    "What somebody else held when a step was last tried.",
-    "When it was first served. Who asks for it after it was withdrawn is told so; one "
-    "that was never served is not found.",
-    "Who made it, or changed whose, which or how many shares it has, as limits name "
-    "people; a trigger writes it. Empty: a line from before.",
-    "Who resumed it last; what follows is delivered in this name.",
-)
-
 # A phrasing, and what to write in its place.
 REFUSED = {
     r"\bwho(m|)ever\b": "name the subject: a user, a partner, a process",
@@ -171,7 +156,7 @@ def texts(file: str) -> Iterator[tuple[int, str]]:
         found = iter(pieces)
     for line, text in found:
         plain = re.sub(r"\s+", " ", text).strip()
-        if " " in plain and plain not in STATED_IN_MIGRATIONS:
+        if " " in plain:
             yield line, plain
 
 

@@ -144,7 +144,7 @@ class Account(models.Model):
         null=True,
         blank=True,
         editable=False,
-        help_text="Why the account has its status, as the last change said.",
+        help_text="Reason given with the last change of status.",
     )
     changes = models.PositiveIntegerField(
         default=0, editable=False, help_text="Entries of the status history."
@@ -154,7 +154,7 @@ class Account(models.Model):
     recorded_at = models.DateTimeField(
         db_default=Now(),
         editable=False,
-        help_text="When the row was written last, by the database's clock.",
+        help_text="When the row was last written, by the database's clock.",
     )
 
     objects = AccountQuerySet.as_manager()
@@ -298,7 +298,7 @@ class AccountStatusChange(models.Model):
     previous_status = models.CharField(max_length=9, choices=AccountStatus, null=True)
     status = models.CharField(max_length=9, choices=AccountStatus)
     reason = models.CharField(
-        max_length=500, null=True, blank=True, help_text="Why, as the caller said."
+        max_length=500, null=True, blank=True, help_text="Reason given by the caller."
     )
     actor = models.CharField(
         max_length=254, help_text="A partner's login, or a member of staff's e-mail."

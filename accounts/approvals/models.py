@@ -58,14 +58,14 @@ class ApprovalPolicy(models.Model):
         max_digits=20,
         decimal_places=0,
         null=True,
-        help_text="Below this many units, or cents, one person is enough: of a person "
-        "on a day, and of an issuer.",
+        help_text="One person may act alone below this many units or cents, per "
+        "person, issuer and day.",
     )
     from_total = models.DecimalField(
         max_digits=20,
         decimal_places=0,
         null=True,
-        help_text="The same of all people together. Empty: unbounded.",
+        help_text="The same limit for all people together. Empty: unlimited.",
     )
 
     class Meta:
@@ -142,7 +142,7 @@ class ApprovalRequest(models.Model):
     kind = models.CharField(max_length=20, choices=ApprovalKind, editable=False)
     title = models.CharField(max_length=200, editable=False)
     content = models.JSONField(
-        editable=False, help_text="What is done, as the database will compare it."
+        editable=False, help_text="The action, in the form that the database compares."
     )
     reason = models.CharField(max_length=REASON_LENGTH, editable=False)
     filed_by = models.ForeignKey(

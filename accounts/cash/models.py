@@ -131,19 +131,18 @@ class BankStatement(models.Model):
     closing_balance = models.BigIntegerField(
         null=True,
         editable=False,
-        help_text="What lies at the bank, as the bank says; euro cents.",
+        help_text="Closing balance that the bank states; euro cents.",
     )
     booked_balance = models.BigIntegerField(
         editable=False,
-        help_text="What must lie at the bank after its lines; euro cents.",
+        help_text="Expected bank balance after its lines; euro cents.",
     )
     booked_by = models.CharField(max_length=ACTOR_LENGTH, editable=False)
     booked_at = models.DateTimeField(db_default=Now(), editable=False)
     made_in = models.BigIntegerField(
         null=True,
         editable=False,
-        help_text="The transaction that books it, and alone gives it lines; "
-        "0: it is booked.",
+        help_text="The transaction that books it and adds its lines; 0: booked.",
     )
 
     def __str__(self):
@@ -157,14 +156,14 @@ class BankLine(models.Model):
         max_length=REFERENCE_LENGTH,
         primary_key=True,
         editable=False,
-        help_text="The bank's own.",
+        help_text="The bank's reference.",
     )
     statement = models.ForeignKey(
         BankStatement, models.PROTECT, related_name="lines", editable=False
     )
     text = models.CharField(max_length=TEXT_LENGTH, blank=True, editable=False)
     amount = models.BigIntegerField(
-        editable=False, help_text="Euro cents; negative: money went."
+        editable=False, help_text="Euro cents; negative for money paid out."
     )
     date = models.DateField(editable=False, help_text="The bank's date.")
 
@@ -204,7 +203,7 @@ class CashTransaction(models.Model):
     )
     at = models.DateTimeField()
     actor = models.CharField(
-        max_length=ACTOR_LENGTH, help_text="A partner's login, or who did it of staff."
+        max_length=ACTOR_LENGTH, help_text="A partner's login, or the member of staff."
     )
     reason = models.CharField(max_length=REASON_LENGTH, blank=True)
     reference = models.OneToOneField(
@@ -224,7 +223,7 @@ class CashTransaction(models.Model):
         null=True,
         related_name="assigned_by",
         db_index=False,
-        help_text="The deposit whose money it takes out of SUSPENSE.",
+        help_text="The deposit that it moves out of SUSPENSE.",
     )
     withdrawal = models.OneToOneField(
         "accounts.Withdrawal",
@@ -314,7 +313,9 @@ class CashPosting(models.Model):
         related_name="postings",
         db_constraint=False,
     )
-    delta = models.BigIntegerField(help_text="Euro cents; negative: money left.")
+    delta = models.BigIntegerField(
+        help_text="Euro cents; negative for money that left."
+    )
     balance_after = models.BigIntegerField(help_text="Euro cents.")
 
     class Meta:
@@ -359,13 +360,15 @@ class Withdrawal(models.Model):
     )
     amount = models.BigIntegerField(editable=False, help_text="Euro cents.")
     reference = models.CharField(
-        max_length=REFERENCE_LENGTH, editable=False, help_text="The partner's own."
+        max_length=REFERENCE_LENGTH,
+        editable=False,
+        help_text="The partner's reference.",
     )
     payment_reference = models.CharField(
         max_length=25,
         unique=True,
         editable=False,
-        help_text="What the order to the bank must name.",
+        help_text="Reference that the payment order must carry.",
     )
     status = models.CharField(
         max_length=9,
@@ -383,7 +386,7 @@ class Withdrawal(models.Model):
         related_name="+",
         db_index=False,
         editable=False,
-        help_text="The request by which it got its status, where that needed one.",
+        help_text="The request that approved its status, where one was needed.",
     )
     requested_by = models.CharField(max_length=ACTOR_LENGTH, editable=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)

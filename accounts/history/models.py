@@ -52,7 +52,7 @@ class RowChange(models.Model):
     after = models.JSONField(null=True)
     who = models.CharField(max_length=254)
     source = models.CharField(
-        max_length=200, help_text="The page or the command; SQL where none said it."
+        max_length=200, help_text="The page or the command; SQL where neither is known."
     )
     request_id = models.CharField(max_length=100, blank=True)
 
@@ -81,7 +81,7 @@ class StaffChange(models.Model):
         LOGIN = "LOGIN", "Email address changed"
         IDENTITY = "IDENTITY", "Id changed"
         GROUP = "GROUP", "Added to a group"
-        GROUP_RIGHT = "GROUP_RIGHT", "Right given to a group of theirs"
+        GROUP_RIGHT = "GROUP_RIGHT", "Right granted to one of their groups"
         RIGHT = "RIGHT", "Right given"
         DEVICE = "DEVICE", "Second factor changed"
         APPOINTED = "APPOINTED", "Appointed by the owner's command"
@@ -98,10 +98,10 @@ class StaffChange(models.Model):
         models.PROTECT,
         related_name="+",
         db_index=False,
-        help_text="The line of the log that says who did it, and from where.",
+        help_text="The log line that says who did it, and from where.",
     )
     recorded_in = models.BigIntegerField(
-        editable=False, help_text="The database transaction that made it."
+        editable=False, help_text="The database transaction that created it."
     )
 
     class Meta:
@@ -126,7 +126,7 @@ class StaffNotice(models.Model):
         models.PROTECT,
         related_name="notices",
         db_index=False,
-        help_text="The first one of the transaction.",
+        help_text="The first change of the transaction.",
     )
     recipient = models.CharField(max_length=254)
     tries = models.SmallIntegerField(default=0)

@@ -46,7 +46,7 @@ class Partner(models.Model):
     )
     may_attest = models.BooleanField(
         db_default=False,
-        help_text="On: what it attests of investors is in force at once.",
+        help_text="On: what it attests about investors takes effect at once.",
     )
     created_at = models.DateTimeField(db_default=models.functions.Now(), editable=False)
 
@@ -112,7 +112,7 @@ class Pepper(models.Model):
 
     digest = models.BinaryField(max_length=32, unique=True)
     is_bound = models.BooleanField(
-        db_default=False, help_text="Keys digests of a login and a secret."
+        db_default=False, help_text="Used for digests of a login and a secret."
     )
     first_used_at = models.DateTimeField(db_default=models.functions.Now())
 
@@ -206,7 +206,7 @@ class ApiKey(models.Model):
         null=True,
         editable=False,
         related_name="+",
-        help_text="Which one keyed the digest; null: made before this was noted.",
+        help_text="The pepper of the digest; null: issued before it was recorded.",
     )
     last_four = models.CharField(max_length=4, editable=False)
     scopes = ArrayField(models.CharField(max_length=20))

@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='approvalpolicy',
             name='from_total',
-            field=models.DecimalField(decimal_places=0, help_text='The same of all people together. Empty: unbounded.', max_digits=20, null=True),
+            field=models.DecimalField(decimal_places=0, help_text='The same limit for all people together. Empty: unlimited.', max_digits=20, null=True),
         ),
         migrations.AddField(
             model_name='bankstatement',
@@ -38,7 +38,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='approvalpolicy',
             name='from_amount',
-            field=models.DecimalField(decimal_places=0, help_text='Below this many units, or cents, one person is enough: of a person on a day, and of an issuer.', max_digits=20, null=True),
+            field=models.DecimalField(decimal_places=0, help_text='One person may act alone below this many units or cents, per person, issuer and day.', max_digits=20, null=True),
         ),
         migrations.AlterField(
             model_name='approvalpolicy',

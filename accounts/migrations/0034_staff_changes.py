@@ -297,11 +297,11 @@ class Migration(migrations.Migration):
             name='StaffChange',
             fields=[
                 ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('what', models.CharField(choices=[('MADE', 'Made a member of staff'), ('SUPERUSER', 'Made a superuser'), ('REACTIVATED', 'Reactivated'), ('PASSWORD', 'Password set'), ('LOGIN', 'Email address changed'), ('IDENTITY', 'Id changed'), ('GROUP', 'Added to a group'), ('GROUP_RIGHT', 'Right given to a group of theirs'), ('RIGHT', 'Right given'), ('DEVICE', 'Second factor changed'), ('APPOINTED', "Appointed by the owner's command")], max_length=11)),
+                ('what', models.CharField(choices=[('MADE', 'Made a member of staff'), ('SUPERUSER', 'Made a superuser'), ('REACTIVATED', 'Reactivated'), ('PASSWORD', 'Password set'), ('LOGIN', 'Email address changed'), ('IDENTITY', 'Id changed'), ('GROUP', 'Added to a group'), ('GROUP_RIGHT', 'Right granted to one of their groups'), ('RIGHT', 'Right given'), ('DEVICE', 'Second factor changed'), ('APPOINTED', "Appointed by the owner's command")], max_length=11)),
                 ('detail', models.CharField(blank=True, max_length=300)),
                 ('at', models.DateTimeField(db_index=True)),
-                ('recorded_in', models.BigIntegerField(editable=False, help_text='The database transaction that made it.')),
-                ('change', models.ForeignKey(db_index=False, help_text='The line of the log that says who did it, and from where.', on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.rowchange')),
+                ('recorded_in', models.BigIntegerField(editable=False, help_text='The database transaction that created it.')),
+                ('change', models.ForeignKey(db_index=False, help_text='The log line that says who did it, and from where.', on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.rowchange')),
                 ('person', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='staff_changes', to=settings.AUTH_USER_MODEL)),
             ],
             options={
@@ -318,7 +318,7 @@ class Migration(migrations.Migration):
                 ('next_try_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('sent_at', models.DateTimeField(null=True)),
                 ('error', models.CharField(blank=True, max_length=200)),
-                ('change', models.ForeignKey(db_index=False, help_text='The first one of the transaction.', on_delete=django.db.models.deletion.PROTECT, related_name='notices', to='accounts.staffchange')),
+                ('change', models.ForeignKey(db_index=False, help_text='The first change of the transaction.', on_delete=django.db.models.deletion.PROTECT, related_name='notices', to='accounts.staffchange')),
             ],
             options={
                 'verbose_name': 'e-mail of a change of staff',

@@ -68,7 +68,7 @@ class Migration(migrations.Migration):
             model_name="pepper",
             name="is_bound",
             field=models.BooleanField(
-                db_default=False, help_text="Keys digests of a login and a secret."
+                db_default=False, help_text='Used for digests of a login and a secret.'
             ),
         ),
         migrations.RunSQL(

@@ -46,8 +46,7 @@ class Migration(migrations.Migration):
             name="made_in",
             field=models.BigIntegerField(
                 editable=False,
-                help_text="The transaction that books it, and alone gives it lines; "
-                "0: it is booked.",
+                help_text='The transaction that books it and adds its lines; 0: booked.',
                 null=True,
             ),
         ),

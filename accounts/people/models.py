@@ -174,7 +174,7 @@ class User(AbstractBaseUser, PermissionsMixin):
         null=True,
         blank=True,
         unique=True,
-        help_text="Signs staff in; how imports recognise a holder.",
+        help_text="Staff sign in with it; imports recognise a holder by it.",
     )
     first_name = models.CharField(max_length=100, blank=True)
     last_name = models.CharField(max_length=100, blank=True)
@@ -297,9 +297,7 @@ class UserHolderName(models.Model):
         UserHolder, models.PROTECT, related_name="former_names", db_index=False
     )
     name = models.CharField(max_length=200)
-    replaced_at = models.DateTimeField(
-        help_text="From when on the holder had another name."
-    )
+    replaced_at = models.DateTimeField(help_text="When the holder's name changed.")
 
     class Meta:
         indexes = [

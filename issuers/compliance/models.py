@@ -94,7 +94,7 @@ class ApprovedHolder(models.Model):
     ledger_account = models.ForeignKey(
         LedgerAccount, models.PROTECT, related_name="+", db_index=False
     )
-    until = models.DateTimeField(null=True, help_text="Empty: until it is ended.")
+    until = models.DateTimeField(null=True, help_text="Empty: no end.")
     created_by = models.CharField(max_length=ACTOR_LENGTH)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     ended_by = models.CharField(max_length=ACTOR_LENGTH, blank=True, db_default="")
@@ -145,10 +145,8 @@ class Restriction(models.Model):
         Token, models.PROTECT, null=True, related_name="+", db_index=False
     )
     units = Units(null=True)
-    until = models.DateTimeField(null=True, help_text="Empty: until it is lifted.")
-    beneficiary = models.CharField(
-        max_length=200, blank=True, help_text="To whom units are pledged."
-    )
+    until = models.DateTimeField(null=True, help_text="Empty: until lifted.")
+    beneficiary = models.CharField(max_length=200, blank=True, help_text="The pledgee.")
     reason = models.CharField(max_length=REASON_LENGTH)
     created_by = models.CharField(max_length=ACTOR_LENGTH)
     created_at = models.DateTimeField(db_default=Now(), editable=False)

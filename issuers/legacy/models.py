@@ -71,7 +71,7 @@ class LegacyShareholder(models.Model):
         null=True,
         blank=True,
         related_name="legacy_shareholders",
-        help_text="What the shares become when they are delivered.",
+        help_text="The token that the shares become on delivery.",
     )
     status = models.CharField(max_length=9, choices=Status, default=Status.PENDING)
     number_of_shares = models.BigIntegerField()
@@ -96,19 +96,22 @@ class LegacyShareholder(models.Model):
         null=True,
         blank=True,
         related_name="replaced_by",
-        help_text="A delivered line that was wrong, and whose delivery was reversed.",
+        help_text="The wrong line, delivered and reversed, that this one replaces.",
     )
     makers = ArrayField(
         models.CharField(max_length=254),
         db_default=[],
         editable=False,
-        help_text="Who made it, or changed whose, which or how many shares it has, as "
-        "limits name people; a trigger writes it. Empty: a line from before.",
+        help_text="People who created the line or changed its holder, token or number "
+        "of shares, as limits count people. A trigger writes it. Empty: a line from "
+        "before.",
     )
     delivered_at = models.DateTimeField(null=True, editable=False)
     delivered_by = models.CharField(max_length=254, null=True, editable=False)
     ledger_seq = models.BigIntegerField(
-        null=True, editable=False, help_text="The delivery in the token's ledger."
+        null=True,
+        editable=False,
+        help_text="The entry of the delivery in the token's ledger.",
     )
 
     objects = LegacyShareholderQuerySet.as_manager()
@@ -209,26 +212,26 @@ class DeliveryJob(models.Model):
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     released_at = models.DateTimeField(
         null=True,
-        help_text="From when on its lines may be delivered; a trigger asks for the "
-        "approval that it needs.",
+        help_text="When delivery of its lines may begin; a trigger requires the "
+        "approval.",
     )
     finished_at = models.DateTimeField(null=True)
     handed_over_at = models.DateTimeField(
-        null=True, help_text="Since when a worker is to deliver its lines."
+        null=True, help_text="When its lines were handed to a worker."
     )
     resumed_by = models.CharField(
         max_length=254,
         null=True,
-        help_text="Who resumed it last; what follows is delivered in this name.",
+        help_text="The person that last resumed it, in whose name it continues.",
     )
     tried_at = models.DateTimeField(
-        null=True, help_text="When a step of it was last delivered, or tried."
+        null=True, help_text="When a step was last delivered or tried."
     )
     held = models.CharField(
         max_length=500,
         default="",
         db_default="",
-        help_text="What somebody else held when a step was last tried.",
+        help_text="What another process held when a step was last tried.",
     )
 
     class Meta:
@@ -280,18 +283,18 @@ class DeliveryStep(models.Model):
         DeliveryJob, models.CASCADE, related_name="steps", db_index=False
     )
     position = models.PositiveIntegerField(
-        help_text="How many lines of the delivery come before these."
+        help_text="Number of lines of the delivery before these."
     )
     shareholder_ids = ArrayField(models.UUIDField())
     # The content of the lines when the delivery began, in order.
     units = ArrayField(models.BigIntegerField(), db_default=[])
     token_ids = ArrayField(models.UUIDField(null=True), db_default=[])
     user_ids = ArrayField(models.UUIDField(null=True), db_default=[])
-    refusals = models.JSONField(default=dict, help_text="Reasons, by a line's id.")
+    refusals = models.JSONField(default=dict, help_text="Reasons, by line id.")
     skipped_ids = ArrayField(
         models.UUIDField(),
         db_default=[],
-        help_text="Lines that had been delivered before.",
+        help_text="Lines that were delivered before.",
     )
 
     class Meta:

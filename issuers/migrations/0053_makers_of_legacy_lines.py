@@ -14,6 +14,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='legacyshareholder',
             name='makers',
-            field=django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=254), db_default=[], editable=False, help_text='Who made it, or changed whose, which or how many shares it has, as limits name people; a trigger writes it. Empty: a line from before.', size=None),
+            field=django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=254), db_default=[], editable=False, help_text='People who created the line or changed its holder, token or number of shares, as limits count people. A trigger writes it. Empty: a line from before.', size=None),
         ),
     ]

@@ -67,8 +67,8 @@ class Document(models.Model):
     served_at = models.DateTimeField(
         null=True,
         editable=False,
-        help_text="When it was first served. Who asks for it after it was withdrawn is "
-        "told so; one that was never served is not found.",
+        help_text="When it was first served. Once withdrawn, a document that was "
+        "served is reported as withdrawn, and one that was never served as not found.",
     )
 
     objects = DocumentQuerySet.as_manager()

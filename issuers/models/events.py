@@ -114,7 +114,9 @@ class Told(models.Model):
     price = models.BigIntegerField(null=True, help_text="Euro cents.")
     quantity = models.BigIntegerField(null=True)
     remaining = models.BigIntegerField(null=True)
-    trade = models.BigIntegerField(null=True, help_text="The tape's number.")
+    trade = models.BigIntegerField(
+        null=True, help_text="Number of the trade on the tape."
+    )
     reason = models.CharField(max_length=20, null=True)
 
     class Meta:
@@ -137,7 +139,9 @@ class Event(Told):
     )
     sequence = models.BigIntegerField()
     type = models.CharField(max_length=30, choices=EventType)
-    at = models.DateTimeField(help_text="Of the commit; never before an earlier one's.")
+    at = models.DateTimeField(
+        help_text="Time of the commit; never before that of an earlier event."
+    )
     subject_id = models.UUIDField(null=True)
 
     objects = EventQuerySet.as_manager()
@@ -237,8 +241,8 @@ class UnnumberedEvent(Told):
     id = models.BigAutoField(primary_key=True)
     transaction = models.BigIntegerField()
     leads = models.BooleanField(
-        help_text="Whether it is the first of its statement, on whose account the "
-        "transaction's are numbered."
+        help_text="Whether it is the first of its statement, which has the "
+        "transaction's events numbered."
     )
     audience = models.CharField(max_length=7, choices=Audience)
     partner_id = models.UUIDField(null=True)

@@ -86,8 +86,8 @@ class Issuer(models.Model):
         max_length=8,
         null=True,
         editable=False,
-        help_text="Its subsector's code, by whose beginnings issuers are listed; "
-        "triggers keep it.",
+        help_text="Code of its subsector, by whose first digits issuers are listed. "
+        "Triggers keep it.",
     )
     initial_number_of_shares = models.BigIntegerField(
         null=True, blank=True, help_text="Initial number of shares to be issued."
@@ -96,10 +96,10 @@ class Issuer(models.Model):
     updated_at = models.DateTimeField(
         db_default=Now(),
         editable=False,
-        help_text="When the row, or what it shows of its owner, was written last.",
+        help_text="When the row, or what it shows of its owner, last changed.",
     )
     recorded_in = models.BigIntegerField(
-        null=True, editable=False, help_text="The database transaction that made it."
+        null=True, editable=False, help_text="The database transaction that created it."
     )
 
     class Meta:

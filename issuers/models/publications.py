@@ -100,12 +100,13 @@ class Article(models.Model):
     url = models.URLField(
         null=True,
         blank=True,
-        help_text="Where the article is published, when elsewhere.",
+        help_text="Where the article is published, if elsewhere.",
     )
     published_at = models.DateTimeField(
         null=True,
         blank=True,
-        help_text="From when on partners see it. Empty: a draft, which they never see.",
+        help_text="When partners begin to see it. Empty: a draft, which partners never "
+        "see.",
     )
     cover_image = models.ForeignKey(
         Document, models.PROTECT, null=True, blank=True, related_name="+"

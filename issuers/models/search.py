@@ -26,7 +26,7 @@ class IssuerTerm(models.Model):
         Issuer, models.DO_NOTHING, related_name="+", db_constraint=False
     )
     private = models.BooleanField(
-        help_text="Only private tokens have it: it is for who may see them."
+        help_text="Only private tokens have it, for callers with access to them."
     )
 
     def __str__(self):

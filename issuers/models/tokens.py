@@ -114,7 +114,7 @@ class Token(models.Model):
     authorized_units = Units(
         null=True,
         blank=True,
-        help_text="The most units that may exist; empty: no such bound.",
+        help_text="Most units that may exist; empty: unlimited.",
     )
     class_type = models.CharField(
         "type of the share class",
@@ -129,14 +129,14 @@ class Token(models.Model):
         decimal_places=10,
         null=True,
         blank=True,
-        help_text="Rank in a liquidation: a higher one is paid first.",
+        help_text="Rank in a liquidation: higher ranks are paid first.",
     )
     nominal_value = models.DecimalField(
         max_digits=20,
         decimal_places=10,
         null=True,
         blank=True,
-        help_text="Of one share, in whole units of its currency.",
+        help_text="Nominal value of one share, in whole units of its currency.",
     )
     nominal_currency = models.CharField(
         max_length=3,

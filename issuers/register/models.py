@@ -149,10 +149,10 @@ class TokenLedgerHead(models.Model):
         help_text="End of the SHA-256 chain of all prices.",
     )
     hold_transaction = models.BigIntegerField(
-        null=True, help_text="The database transaction that held it last."
+        null=True, help_text="The database transaction that last held it."
     )
     hold_at = models.DateTimeField(
-        null=True, help_text="The time that it took under the lock."
+        null=True, help_text="The time taken under the lock."
     )
     is_open = models.BooleanField(default=False)
 
@@ -217,7 +217,9 @@ class LedgerTransaction(models.Model):
         related_name="transactions",
         db_index=False,
     )
-    reverses = models.BigIntegerField(null=True, help_text="The seq that it undoes.")
+    reverses = models.BigIntegerField(
+        null=True, help_text="The seq of the entry that it reverses."
+    )
 
     class Meta:
         constraints = [
@@ -275,7 +277,7 @@ class LedgerPosting(models.Model):
         Token, models.PROTECT, related_name="+", db_index=False, db_constraint=False
     )
     seq = models.BigIntegerField()
-    leg = models.SmallIntegerField(help_text="1: units leave. 2: units come.")
+    leg = models.SmallIntegerField(help_text="1: units leave. 2: units arrive.")
     account = models.ForeignKey(
         LedgerAccount,
         models.PROTECT,
@@ -341,7 +343,7 @@ class HolderBalance(models.Model):
     )
     balance = Units()
     last_seq = models.BigIntegerField()
-    reserved = Units(db_default=0, help_text="Units that open orders sell.")
+    reserved = Units(db_default=0, help_text="Units held for open sell orders.")
 
     objects = HolderBalanceQuerySet.as_manager()
 

@@ -9,21 +9,21 @@ class Migration(migrations.Migration):
             model_name="fixlease",
             name="address",
             field=models.GenericIPAddressField(
-                help_text="Where the session that has it was logged on from.", null=True
+                help_text='Address of the Logon of the session that holds it.', null=True
             ),
         ),
         migrations.AddField(
             model_name="fixlease",
             name="refused",
             field=models.BigIntegerField(
-                db_default=0, help_text="Up to this generation, Logons were refused."
+                db_default=0, help_text='Logons of generations up to this one are refused.'
             ),
         ),
         migrations.AddField(
             model_name="fixlease",
             name="since",
             field=models.DateTimeField(
-                help_text="When it was taken last.", null=True
+                help_text='When it was last taken.', null=True
             ),
         ),
     ]

@@ -29,8 +29,7 @@ class Migration(migrations.Migration):
             name="heard_at",
             field=models.DateTimeField(
                 editable=False,
-                help_text="When its writer last said that it follows its venue; none: "
-                "it never does.",
+                help_text='When its writer last confirmed that it follows its venue; none: never.',
                 null=True,
             ),
         ),

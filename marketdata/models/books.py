@@ -28,7 +28,7 @@ class OrderBookHead(models.Model):
 
     class Source(models.TextChoices):
         EXTERNAL = "EXTERNAL", "Fed from outside"
-        OWN = "OWN", "Orders of ours"
+        OWN = "OWN", "Internal market"
 
     token = models.OneToOneField(
         Token, models.CASCADE, primary_key=True, related_name="order_book_head"
@@ -43,7 +43,7 @@ class OrderBookHead(models.Model):
         max_digits=30,
         decimal_places=0,
         db_default=0,
-        help_text="Sum of digests of all changes and trades: betrays tampering.",
+        help_text="Sum of the digests of all changes and trades; shows tampering.",
     )
     source = models.CharField(
         max_length=8, choices=Source, default=Source.EXTERNAL, db_default="EXTERNAL"
@@ -51,8 +51,8 @@ class OrderBookHead(models.Model):
     heard_at = models.DateTimeField(
         null=True,
         editable=False,
-        help_text="When its writer last said that it follows its venue; none: it never "
-        "does.",
+        help_text="When its writer last confirmed that it follows its venue; none: "
+        "never.",
     )
 
     def __str__(self):
@@ -138,7 +138,7 @@ class BookSnapshot(models.Model):
     token = models.ForeignKey(
         Token, models.CASCADE, related_name="book_snapshots", db_index=False
     )
-    sequence = models.BigIntegerField(help_text="The last change that it holds.")
+    sequence = models.BigIntegerField(help_text="The last change included.")
     trade_sequence = models.BigIntegerField(help_text="The last trade before it.")
     at = models.DateTimeField()
     bid_prices = ArrayField(models.BigIntegerField())
@@ -146,7 +146,10 @@ class BookSnapshot(models.Model):
     ask_prices = ArrayField(models.BigIntegerField())
     ask_quantities = ArrayField(models.BigIntegerField())
     fingerprint = models.DecimalField(
-        max_digits=30, decimal_places=0, db_default=0, help_text="The head's, then."
+        max_digits=30,
+        decimal_places=0,
+        db_default=0,
+        help_text="The head's fingerprint at that point.",
     )
 
     def __str__(self):

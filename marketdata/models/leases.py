@@ -16,15 +16,15 @@ class FixLease(models.Model):
     session = models.OneToOneField(FixSession, models.CASCADE, primary_key=True)
     acceptor = models.CharField(max_length=50)
     generation = models.BigIntegerField()
-    taken = models.BigIntegerField(help_text="The generation that has it.")
+    taken = models.BigIntegerField(help_text="The generation that holds it.")
     until = models.DateTimeField()
     refused = models.BigIntegerField(
-        db_default=0, help_text="Up to this generation, Logons were refused."
+        db_default=0, help_text="Logons of generations up to this one are refused."
     )
     address = models.GenericIPAddressField(
-        null=True, help_text="Where the session that has it was logged on from."
+        null=True, help_text="Address of the Logon of the session that holds it."
     )
-    since = models.DateTimeField(null=True, help_text="When it was taken last.")
+    since = models.DateTimeField(null=True, help_text="When it was last taken.")
 
     def __str__(self):
         return f"{self.session} at {self.acceptor}"

@@ -96,14 +96,15 @@ class FixSession(models.Model):
         "CompID",
         max_length=20,
         unique=True,
-        help_text="What the partner sends as SenderCompID (tag 49).",
+        help_text="SenderCompID (tag 49) that the partner sends.",
     )
     partner = models.ForeignKey(Partner, models.PROTECT, related_name="fix_sessions")
     enabled = models.BooleanField(default=True, help_text="Off: its Logon is refused.")
     book_sequence = models.BooleanField(
         "BookSequence(5083)",
         default=False,
-        help_text="Whether W and X carry the book's number, a tag that is not FIX's.",
+        help_text="Whether W and X carry the book's sequence number, in a tag outside "
+        "FIX 4.4.",
     )
     sources = ArrayField(
         NetworkField(),
@@ -111,7 +112,7 @@ class FixSession(models.Model):
         default=list,
         db_default=[],
         blank=True,
-        help_text="Networks that its Logon is taken from, such as 203.0.113.0/24, "
+        help_text="Networks from which its Logon is accepted, such as 203.0.113.0/24, "
         "separated by commas; none: any.",
     )
     created_at = models.DateTimeField(db_default=models.functions.Now(), editable=False)
@@ -119,7 +120,7 @@ class FixSession(models.Model):
     last_heartbeat_at = models.DateTimeField(null=True, editable=False)
     last_logout_reason = models.CharField(max_length=200, blank=True, editable=False)
     messages_sent = models.BigIntegerField(
-        default=0, editable=False, help_text="Since the session was made."
+        default=0, editable=False, help_text="Since the session was created."
     )
 
     objects = FixSessionQuerySet.as_manager()

@@ -66,7 +66,8 @@ class Market(models.Model):
     tick_cents = models.BigIntegerField(help_text="Prices are multiples of it.")
     lot_units = models.BigIntegerField(help_text="Quantities are multiples of it.")
     collar_bps = models.IntegerField(
-        help_text="How far from the reference price a limit may be, in 1/100 %."
+        help_text="Largest distance of a limit from the reference price, in basis "
+        "points."
     )
     reference_price = models.BigIntegerField(null=True, help_text="Euro cents.")
     last_event = models.BigIntegerField(default=0)
@@ -140,7 +141,7 @@ class Order(models.Model):
     )  # fmt: skip
     side = models.SmallIntegerField(choices=OrderSide)
     limit_price = models.BigIntegerField(help_text="Price of a unit, euro cents.")
-    quantity = models.BigIntegerField(help_text="Units, those that are filled, too.")
+    quantity = models.BigIntegerField(help_text="Units, including those filled.")
     filled = models.BigIntegerField(default=0)
     filled_value = models.BigIntegerField(default=0, help_text="Euro cents.")
     time_in_force = models.CharField(
@@ -264,7 +265,7 @@ class Execution(models.Model):
         Token, models.PROTECT, related_name="executions", db_index=False,
         db_constraint=False,
     )  # fmt: skip
-    sequence = models.BigIntegerField(help_text="The trade's, on the tape.")
+    sequence = models.BigIntegerField(help_text="Number of the trade on the tape.")
     buy_order = models.ForeignKey(
         Order, models.PROTECT, related_name="+", db_index=False, db_constraint=False
     )
@@ -281,11 +282,13 @@ class Execution(models.Model):
     price = models.BigIntegerField(help_text="Price of a unit, euro cents.")
     quantity = models.BigIntegerField()
     aggressor = models.SmallIntegerField(
-        choices=OrderSide, null=True, help_text="The side that came; null: an auction."
+        choices=OrderSide,
+        null=True,
+        help_text="Side of the incoming order; null: an auction.",
     )
     ledger_seq = models.BigIntegerField()
     cash_transaction = models.BigIntegerField()
-    event = models.BigIntegerField(help_text="Of the order that came.")
+    event = models.BigIntegerField(help_text="Event of the incoming order.")
     at = models.DateTimeField()
 
     class Meta:
@@ -327,13 +330,15 @@ class Bust(models.Model):
         Token, models.PROTECT, related_name="busts", db_index=False,
         db_constraint=False,
     )  # fmt: skip
-    sequence = models.BigIntegerField(help_text="The trade's.")
+    sequence = models.BigIntegerField(help_text="Number of the trade.")
     ledger_seq = models.BigIntegerField()
     cash_transaction = models.BigIntegerField(unique=True)
     reason = models.CharField(max_length=REASON_LENGTH)
     requested_by = models.CharField(max_length=ACTOR_LENGTH)
     approved_by = models.CharField(max_length=ACTOR_LENGTH)
-    event = models.BigIntegerField(help_text="The buyer's; the seller's follows it.")
+    event = models.BigIntegerField(
+        help_text="Event of the buyer; the seller's follows it."
+    )
     at = models.DateTimeField()
 
     class Meta:
@@ -388,7 +393,9 @@ class OrderEvent(models.Model):
     remaining = models.BigIntegerField(null=True)
     value = models.BigIntegerField(null=True)
     priority = models.BigIntegerField(null=True)
-    trade = models.BigIntegerField(null=True, help_text="The tape's number.")
+    trade = models.BigIntegerField(
+        null=True, help_text="Number of the trade on the tape."
+    )
     phase = models.CharField(max_length=10, choices=Phase, null=True)
     reason = models.CharField(max_length=REASON_LENGTH, blank=True)
     actor = models.CharField(max_length=ACTOR_LENGTH)

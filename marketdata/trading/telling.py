@@ -16,7 +16,7 @@ class Fill(models.Model):
 
     id = models.UUIDField(primary_key=True)
     token = models.ForeignKey(Token, models.DO_NOTHING, related_name="+")
-    sequence = models.BigIntegerField(help_text="The trade's, on the tape.")
+    sequence = models.BigIntegerField(help_text="Number of the trade on the tape.")
     side = models.SmallIntegerField(choices=OrderSide)
     order = models.ForeignKey(Order, models.DO_NOTHING, related_name="+")
     account = models.ForeignKey(Account, models.DO_NOTHING, related_name="+")

@@ -87,29 +87,30 @@ class Export(models.Model):
     token_id = models.UUIDField(null=True)
     date = models.DateTimeField(null=True, help_text="The instant of its rows.")
     last_sequence = models.BigIntegerField(
-        null=True, help_text="The last of the transactions that it holds."
+        null=True, help_text="The last transaction that it contains."
     )
     status = models.CharField(
         max_length=7, choices=Status, default=Status.WAITING, db_default=Status.WAITING
     )
     place = models.PositiveSmallIntegerField(
-        null=True, help_text="Which of the partner's exports at work it is."
+        null=True, help_text="Its place among the partner's running exports."
     )
-    cursor = models.TextField(null=True, help_text="Of the last row that is written.")
+    cursor = models.TextField(null=True, help_text="Cursor of the last row written.")
     is_written = models.BooleanField(
-        default=False, help_text="Every row is written; not all may be paid."
+        default=False,
+        help_text="Every row is written, though some may not be charged yet.",
     )
     members = models.PositiveIntegerField(default=0)
     rows = models.PositiveBigIntegerField(default=0)
     size_bytes = models.PositiveBigIntegerField(default=0)
     charged = models.PositiveBigIntegerField(
-        default=0, help_text="Points that the partner's budget has given for it."
+        default=0, help_text="Points charged to the partner's budget."
     )
     attempts = models.PositiveSmallIntegerField(
-        default=0, help_text="How often it was taken up since its last page."
+        default=0, help_text="Attempts since its last page was written."
     )
     due_at = models.DateTimeField(
-        db_default=Now(), help_text="When a worker shall take it up, or again."
+        db_default=Now(), help_text="When a worker takes it up, or tries again."
     )
     reason = models.CharField(max_length=500, null=True, help_text="Why it failed.")
     created_at = models.DateTimeField(db_default=Now())

@@ -14,10 +14,10 @@ class FailedSignInQuerySet(models.QuerySet["FailedSignIn"]):
 class FailedSignIn(models.Model):
     """Someone failed to sign in to the back office. No one changes or deletes it."""
 
-    login = models.CharField(max_length=254, help_text="As it was typed.")
+    login = models.CharField(max_length=254, help_text="As typed.")
     address = models.CharField(max_length=64)
     is_locked = models.BooleanField(
-        help_text="Refused, or refused from then on, after too many failures."
+        help_text="Refused, or locked from then on, after too many failures."
     )
     at = models.DateTimeField(db_default=models.functions.Now(), db_index=True)
 
