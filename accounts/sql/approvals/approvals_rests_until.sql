@@ -12,8 +12,8 @@ BEGIN
     RETURN (SELECT max(c.at) + interval '24 hours' FROM accounts_staffchange c
         WHERE c.person_id = whom AND c.what <> 'APPOINTED'
             AND c.at > moment - interval '24 hours' AND c.at <= moment
-            AND NOT EXISTS (SELECT FROM accounts_staffchange a
-                WHERE a.person_id = whom AND a.what = 'APPOINTED' AND a.id > c.id));
+            AND c.id > (SELECT coalesce(max(a.id), 0) FROM accounts_staffchange a
+                WHERE a.person_id = whom AND a.what = 'APPOINTED'));
 END $$;
 REVOKE ALL ON FUNCTION public.approvals_rests_until(uuid, timestamp with time zone) FROM
     PUBLIC;
