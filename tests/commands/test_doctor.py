@@ -82,7 +82,7 @@ def test_each_of_many_faults_is_named_with_its_remedy(tmp_path: Path):
         ("valkey", "warning", "does not answer", "REDIS_URL"),
         ("worker", "unknown", "Valkey accepts no task", "Valkey"),
         ("logon", "failed", "", "run_fix_acceptor"),
-        ("web", "failed", "is not answered", "gunicorn"),
+        ("web", "failed", "does not answer", "gunicorn"),
         (f"disk {tmp_path}/not mounted", "failed", "No such file", "mount"),
         ("database", "ok", "", ""),
         ("replica", "failed", "is not a standby", "REPLICA_URL"),

@@ -21,7 +21,7 @@ def test_what_was_acknowledged_comes_back_in_every_way(tmp_path):
         timeout=PROGRAM_SECONDS,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("All came back")
+    assert done.stdout.startswith("Everything was recovered")
     assert "a dump, a point in time, a failover; 5 changes" in done.stdout
     assert len(done.stderr.splitlines()) == 13
     assert list(tmp_path.iterdir()) == []

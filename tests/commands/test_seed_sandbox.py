@@ -372,7 +372,7 @@ def test_a_register_grows_in_steps_to_what_it_would_be_at_once(seeded):
             "unknown=50",
             "unknown is not a company of the sandbox; choose one of lumarelle-",
         ),
-        (f"{SMALL}=39", "vergelune has 40 legacy shareholders; 39 are asked for"),
+        (f"{SMALL}=39", "vergelune has 40 legacy shareholders; 39 were requested"),
         (SMALL, "'vergelune' is not SLUG=NUMBER"),
         (f"{SMALL}=-1", "'vergelune=-1' is not SLUG=NUMBER"),
         (f"{SMALL}=10000001", "is not SLUG=NUMBER with 1 to 10000000"),

@@ -561,7 +561,7 @@ def the_acceptor_has_ended(living: Living) -> Iterator[None]:
         yield
 
 
-@named("web", "is not answered", "gunicorn")
+@named("web", "does not answer", "gunicorn")
 def the_web_server_has_ended(living: Living) -> Iterator[None]:
     with ended(living.parts["web"]):
         yield
@@ -667,7 +667,7 @@ def two_web_servers_share_a_port(living: Living) -> Iterator[None]:
         part.stop()
 
 
-@named("mail", "e-mails to staff wait", "server of EMAIL_URL")
+@named("mail", "e-mails to staff are waiting", "server of EMAIL_URL")
 def the_mail_server_is_down(living: Living) -> Iterator[None]:
     unsent = "FROM accounts_staffnotice WHERE sent_at IS NULL AND error <> ''"
     manage(

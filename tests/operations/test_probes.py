@@ -227,7 +227,7 @@ def test_a_right_that_is_missing_or_too_much_is_named():
             f"GRANT DELETE ON issuers_ledgertransaction TO {role}",
             f"REVOKE DELETE ON issuers_ledgertransaction FROM {role}",
             State.WARNING,
-            "more than it needs: DELETE issuers_ledgertransaction",
+            "more rights than it needs: DELETE issuers_ledgertransaction",
         ),
     ):
         with as_owner(), connection.cursor() as cursor:

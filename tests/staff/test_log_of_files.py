@@ -292,7 +292,7 @@ def test_an_export_that_cannot_be_kept_is_not_given(world: World, tmp_path: Path
     with connection.cursor() as cursor:
         cursor.execute("SET default_transaction_read_only = on")
         try:
-            with pytest.raises(CommandError, match="PostgreSQL only reads"):
+            with pytest.raises(CommandError, match="PostgreSQL is read-only"):
                 call_command("export", "captable", "lumen", format="csv", output=output)
         finally:
             cursor.execute("SET default_transaction_read_only = off")
