@@ -116,7 +116,7 @@ def test_with_another_pepper_it_ends_with_a_sentence(
 ):
     run = ended(part, tmp_path, with_another_pepper)
     assert run.returncode == CODES[part], run.stderr
-    assert "PARTNER_API_KEY_PEPPER is not the one that keyed" in run.stderr
+    assert "PARTNER_API_KEY_PEPPER does not match the API keys" in run.stderr
     assert "Traceback" not in run.stderr
 
 
