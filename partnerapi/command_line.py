@@ -117,7 +117,7 @@ LEDGER_VERBS = ("show", "mint", "burn", "transfer", "reverse", "set-price")
 def renamed(argv: list[str]) -> list[str]:
     """The arguments with the command's present name; says so where it was renamed."""
     old, rest = "".join(argv[1:2]), argv[2:]
-    if rest and (verb := respelled(old, rest[0])):
+    if rest and (verb := respell(old, rest[0])):
         old, new, rest = f"{old} {rest[0]}", verb, rest[1:]
     elif old == "ledger" and rest and rest[0] not in (*LEDGER_VERBS, "-h", "--help"):
         new = "ledger show"
@@ -129,7 +129,7 @@ def renamed(argv: list[str]) -> list[str]:
     return [argv[0], *new.split(), *rest]
 
 
-def respelled(group: str, verb: str) -> str | None:
+def respell(group: str, verb: str) -> str | None:
     """The present subcommand that was written with an underscore, if there is one."""
     if "_" not in verb:
         return None

@@ -13,7 +13,7 @@ from accounts.cash.models import (
     BankStatement,
     CashAccount,
     Withdrawal,
-    squeezed,
+    normalised_reference,
 )
 from accounts.cash.suspense import unassigned
 from accounts.cash.withdrawals import NotRefused, refuse
@@ -52,7 +52,9 @@ class ByIdentifierAdmin(ReadOnlyAdmin):
             return queryset, False
         found = queryset.none()
         for column in self.references:
-            found |= queryset.filter(**{f"{column}__in": [text, squeezed(text)]})
+            found |= queryset.filter(
+                **{f"{column}__in": [text, normalised_reference(text)]}
+            )
         try:
             key = UUID(text.rpartition("|")[2])
         except ValueError:

@@ -20,7 +20,7 @@ TEXT_LENGTH = 500
 """Of a bank line."""
 
 
-def squeezed(text: str) -> str:
+def normalised_reference(text: str) -> str:
     """A reference of the platform as stored, without separators."""
     return "".join(text.upper().split())
 

@@ -42,10 +42,10 @@ def restricted(user: User, terms: Terms, staff: str, dry_run: bool) -> str:
     who = actor(staff)
     with writing(dry_run):
         made = restrictions.restrict(user, terms, who)
-    return f"{told(made)}{DRY_RUN if dry_run else '.'}"
+    return f"{describe(made)}{DRY_RUN if dry_run else '.'}"
 
 
-def told(restriction: Restriction) -> str:
+def describe(restriction: Restriction) -> str:
     units = "all units" if restriction.units is None else f"{restriction.units:,} units"
     of = restriction.token.symbol if restriction.token else "every token"
     until = f" until {restriction.until.isoformat()}" if restriction.until else ""

@@ -84,7 +84,9 @@ class CsvStream:
                 continue
             for place, value in enumerate(fields):
                 if not value.isprintable() or BLANK.search(value):
-                    self.problems += unseen(line, self.header[place], value)
+                    self.problems += invisible_characters(
+                        line, self.header[place], value
+                    )
                     # Told above; the database could not even be asked about it.
                     fields[place] = value.replace("\0", "")
             values = ["" if at is None else fields[at] for at in places]
@@ -108,7 +110,7 @@ def stream_table(
     line, separator, header = read_header(content, known)
     problems = Problems()
     for name in header:
-        problems += unseen(line, repr(name)[1:-1], name)
+        problems += invisible_characters(line, repr(name)[1:-1], name)
     problems.extend(
         Problem(
             line,
@@ -207,7 +209,7 @@ def read_records(
             yield line, fields, ""
 
 
-def unseen(line: int, name: str, value: str) -> Iterator[Problem]:
+def invisible_characters(line: int, name: str, value: str) -> Iterator[Problem]:
     """Characters that no one sees, or that turn what stands beside them around."""
     for place, character in enumerate(value):
         category = unicodedata.category(character)

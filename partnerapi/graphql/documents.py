@@ -127,7 +127,7 @@ class CheckEnded(GraphQLError):
         super().__init__(f"There are more errors; checking stops after {MAX_ERRORS}.")
 
 
-def coded(errors: list[GraphQLError], code: str) -> list[GraphQLError]:
+def with_code(errors: list[GraphQLError], code: str) -> list[GraphQLError]:
     """The errors with their code, at most MAX_ERRORS.
 
     Where graphql-core gives up, it says so in one error more.
@@ -362,7 +362,7 @@ def coerce(
     definitions = operation.node.variable_definitions
     values = get_variable_values(schema, definitions, inputs, max_errors=MAX_ERRORS)
     if isinstance(values, list):
-        refused = coded(values, BadUserInput.code)
+        refused = with_code(values, BadUserInput.code)
         for error in refused:
             error.extensions = {
                 **(error.extensions or {}),
@@ -400,11 +400,11 @@ def parse_and_validate(
         ast = parse_with(parser)
         check_counts(ast)
         errors = validate(schema, ast, RULES, MAX_ERRORS)
-        errors = coded(errors, ValidationFailed.code)
+        errors = with_code(errors, ValidationFailed.code)
     except PartnerAPIError as error:
         errors = [as_graphql_error(error)]
     except GraphQLSyntaxError as error:
-        errors = coded([error], ParseFailed.code)
+        errors = with_code([error], ParseFailed.code)
     except RecursionError:
         errors = [as_graphql_error(too_deep())]
     return None if errors else ast, errors, parser.token_count

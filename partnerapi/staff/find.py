@@ -20,7 +20,7 @@ from redis.exceptions import RedisError
 from accounts.access import Caller
 from accounts.accounts.models import Account
 from accounts.applicants.models import Applicant
-from accounts.cash.models import BankLine, CashAccount, Withdrawal, squeezed
+from accounts.cash.models import BankLine, CashAccount, Withdrawal, normalised_reference
 from accounts.keys.models import ApiKey, Partner
 from accounts.people.models import User
 from issuers.compliance.models import Restriction
@@ -173,7 +173,7 @@ def withdrawals(text: str, key: UUID | None) -> Iterator[Hit]:
     rows = Withdrawal.objects.select_related(
         "cash_account__account__user", "cash_account__account__partner"
     )
-    wanted = Q(pk=key) if key else Q(payment_reference=squeezed(text))
+    wanted = Q(pk=key) if key else Q(payment_reference=normalised_reference(text))
     for row in rows.filter(wanted):
         yield Hit(row.payment_reference, str(row.cash_account), link(row), True)
 
@@ -181,7 +181,7 @@ def withdrawals(text: str, key: UUID | None) -> Iterator[Hit]:
 def cash_accounts(text: str, key: UUID | None) -> Iterator[Hit]:
     # An account's id leads to the account, whose page leads here.
     rows = CashAccount.objects.select_related("account__user", "account__partner")
-    for row in rows.filter(deposit_reference=squeezed(text)):
+    for row in rows.filter(deposit_reference=normalised_reference(text)):
         yield Hit(row.deposit_reference or "", str(row), link(row), True)
 
 

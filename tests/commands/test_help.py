@@ -15,7 +15,7 @@ from partnerapi.command_line import (
     RENAMED,
     CommandLine,
     renamed,
-    respelled,
+    respell,
 )
 from partnerapi.core.commands import CommandGroup
 from tests.system import bare_environment
@@ -119,7 +119,7 @@ def test_a_verb_with_an_underscore_does_the_same_and_says_its_name(
 
 def test_another_verb_with_an_underscore_stays_as_it_is():
     for line in ("ledger book_log", "key make_one", "write sql_files"):
-        assert respelled(*line.split()) is None
+        assert respell(*line.split()) is None
 
 
 @pytest.mark.parametrize(

@@ -37,19 +37,19 @@ examples:
             of = "" if peppers.binds(position) else ", of secrets alone"
             since = f"since {row.first_used_at:%Y-%m-%d %H:%M} UTC" if row else "new"
             role = ", used for new digests" if position == current else ""
-            count = told(keys.pop(row and row.id, None)) if row else "no active keys"
+            count = summary(keys.pop(row and row.id, None)) if row else "no active keys"
             lines.append(f"{position // 2 + 1}. {since}{of}{role}: {count}")
         for row in rows.values():
             if row.id in keys:
                 lines.append(
-                    f"not in the setting, so rejected: {told(keys.pop(row.id))}"
+                    f"not in the setting, so rejected: {summary(keys.pop(row.id))}"
                 )
         if None in keys:
-            lines.append(f"from before peppers were recorded: {told(keys[None])}")
+            lines.append(f"from before peppers were recorded: {summary(keys[None])}")
         return "\n".join(lines)
 
 
-def told(row):
+def summary(row):
     if row is None:
         return "no active keys"
     used = f"{row['used']:%Y-%m-%d %H:%M} UTC" if row["used"] else "never"

@@ -12,7 +12,7 @@ from accounts.management.people import (
 from issuers.compliance import restrictions
 from issuers.compliance.models import Restriction
 from issuers.management.register_command import add_reason, writing
-from issuers.management.restricting import told
+from issuers.management.restricting import describe
 from partnerapi.core.commands import DRY_RUN, DryRunCommand
 
 
@@ -51,4 +51,4 @@ examples:
             return filed(ApprovalKind.LIFTING, content, title, reason, person)
         with writing(dry_run or request, approval):
             restrictions.end(named, person.email or "")
-        return f"Lifted: {told(named)}{DRY_RUN if dry_run else '.'}"
+        return f"Lifted: {describe(named)}{DRY_RUN if dry_run else '.'}"

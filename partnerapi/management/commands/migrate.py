@@ -90,11 +90,11 @@ class Command(MigrateCommand):
                 refuse_older_release(connections[options["database"]])
                 return MigrateCommand.handle(self, *arguments, **options)
 
-        def told(text):
+        def report(text):
             self.stderr.write(f"{text}: the table is in use; trying again")
 
         try:
-            return again_while_locked(migrate, told)
+            return again_while_locked(migrate, report)
         except StillLocked as error:
             raise CommandError(
                 f"{error}: another session locks the table; pg_locks shows it. "

@@ -130,7 +130,7 @@ examples:
                     self.stdout.write(json.dumps(running.described()))
                 else:
                     seconds = time.monotonic() - began
-                    self.stdout.write(running.told(seconds, self.directory))
+                    self.stdout.write(running.welcome(seconds, self.directory))
                 self.stdout.flush()
                 self.processes.watch()
             except Interrupted:

@@ -78,7 +78,7 @@ class Running:
             },
         }
 
-    def told(self, seconds: float, directory: Path) -> str:
+    def welcome(self, seconds: float, directory: Path) -> str:
         """For people; `seconds` is how long the start took."""
         address, staff = self.address, self.access["staff"]
         curl = f"curl -s {address}/graphql -H 'Content-Type: application/json'"

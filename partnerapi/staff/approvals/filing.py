@@ -20,7 +20,12 @@ from accounts.accounts.approvals import closing_content, closing_title
 from accounts.accounts.models import Account
 from accounts.approvals.four_eyes import NotApproved, Superseded, file_request
 from accounts.approvals.models import ApprovalKind, ApprovalRequest
-from accounts.cash.models import CashAccount, CashTransaction, Withdrawal, squeezed
+from accounts.cash.models import (
+    CashAccount,
+    CashTransaction,
+    Withdrawal,
+    normalised_reference,
+)
 from accounts.cash.suspense import (
     assignment_content,
     assignment_title,
@@ -279,7 +284,9 @@ class WithdrawalForm(AskForm):
     def clean_withdrawal(self) -> Withdrawal:
         text = self.cleaned_data["withdrawal"].strip()
         key = as_uuid(text)
-        named = {"pk": key} if key else {"payment_reference": squeezed(text)}
+        named = (
+            {"pk": key} if key else {"payment_reference": normalised_reference(text)}
+        )
         if withdrawal := Withdrawal.objects.filter(**named).first():
             return withdrawal
         raise forms.ValidationError(f"There is no withdrawal {text}.")
@@ -317,7 +324,11 @@ class AssignmentForm(AskForm):
         if not text:
             return None
         key = as_uuid(text)
-        named = {"account": key} if key else {"deposit_reference": squeezed(text)}
+        named = (
+            {"account": key}
+            if key
+            else {"deposit_reference": normalised_reference(text)}
+        )
         if account := CashAccount.objects.filter(**named).first():
             return account
         raise forms.ValidationError(f"There is no account {text}.")

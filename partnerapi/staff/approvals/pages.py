@@ -144,7 +144,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
             except lock_waits.LockTimeout as error:
                 context["held"] = str(error)
             else:
-                context |= told(request.user, preview)
+                context |= preview_context(request.user, preview)
                 if preview.lines:
                     context |= page_of(preview.lines, typed(request, "page"))
         return TemplateResponse(request, "admin/approval_request.html", context | more)
@@ -258,7 +258,7 @@ def check_decider(user: User, asked: ApprovalRequest) -> None:
         raise NotApproved(why)
 
 
-def told(user: Any, preview: Preview) -> dict[str, Any]:
+def preview_context(user: Any, preview: Preview) -> dict[str, Any]:
     """A preview's rows, each with the page of what it is about, if the user sees it."""
     places = {
         name: place(row) for name, row in preview.links.items() if may_view(user, row)

@@ -88,7 +88,7 @@ def confirm_delivery(request: HttpRequest) -> HttpResponseBase:
                 context["problem"] = str(error)
             else:
                 return HttpResponseRedirect(job_address(job))
-    return answer(request, context | told(found, needs_approval))
+    return answer(request, context | preview_context(found, needs_approval))
 
 
 def answer(
@@ -98,7 +98,7 @@ def answer(
     return TemplateResponse(request, template, context, status=status)
 
 
-def told(found: Preview, needs_approval: bool) -> dict[str, Any]:
+def preview_context(found: Preview, needs_approval: bool) -> dict[str, Any]:
     return {
         "found": found,
         "refused": refused_lines(found, REFUSALS_SHOWN),
@@ -114,7 +114,9 @@ def refused_lines(found: Preview, most: int) -> Sequence[Refused]:
     rows = LegacyShareholder.objects.select_related("user", "issuer", "token")
     lines = rows.in_bulk(ids)
     return [
-        Refused(lines[pk], *parted(found.refusals[pk])) for pk in ids if pk in lines
+        Refused(lines[pk], *split_remedy(found.refusals[pk]))
+        for pk in ids
+        if pk in lines
     ]
 
 
@@ -132,7 +134,7 @@ def refused_row(refused: Refused) -> Sequence[Any]:
     )  # fmt: skip
 
 
-def parted(refusal: str) -> tuple[str, str]:
+def split_remedy(refusal: str) -> tuple[str, str]:
     """The reason of a refusal, and its remedy."""
     reason, _, remedy = refusal.removesuffix(".").rpartition("; ")
     return (reason, remedy) if reason else (remedy, "")

@@ -32,7 +32,7 @@ from partnerapi.staff.register.delivery.choosing import MAY_DELIVER, MAY_VIEW
 from partnerapi.staff.register.delivery.confirming import (
     deliver_here,
     job_address,
-    parted,
+    split_remedy,
 )
 
 JOBS_OF_A_PAGE = 50
@@ -120,7 +120,7 @@ def rows_of(job: DeliveryJob, step: DeliveryStep) -> list[LineRow]:
         if not is_done:
             rows.append(LineRow(pk, line, Result.LEFT))
         elif refusal is not None:
-            rows.append(LineRow(pk, line, Result.REFUSED, *parted(refusal)))
+            rows.append(LineRow(pk, line, Result.REFUSED, *split_remedy(refusal)))
         elif pk in skipped:
             rows.append(LineRow(pk, line, Result.SKIPPED))
         else:
