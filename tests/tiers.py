@@ -48,7 +48,6 @@ LONG = (
     "tests/commands/test_seed_sandbox.py",
     "tests/commands/test_seed_sandbox_refusal.py",
     "tests/commands/test_up.py",
-    "tests/migrating/test_baseline.py",
     "tests/migrating/test_beside.py",
     "tests/migrating/test_there_and_back.py",
     # Other engines.
