@@ -16,7 +16,7 @@ from partnerapi.core.database import constraint_of
 from partnerapi.core.errors import PartnerAPIError
 
 REFERENCE = r"^[A-Za-z0-9._:-]{1,64}$"
-"""What partners may call an intention of theirs."""
+"""Names that partners may give to their requests."""
 
 
 class DuplicateReference(PartnerAPIError):
