@@ -84,7 +84,7 @@ def register_extract(table: DatedTable) -> bytes:
         [
             ("Issuer", issuer.owner.company_name or issuer.trading_name),
             ("At", to_rfc3339(table.date)),
-            ("Value of what is held", f"{euros(table.total_value)} EUR"),
+            ("Value of units held", f"{euros(table.total_value)} EUR"),
         ],
         [
             DocumentTable("Tokens", TOKENS, token_rows(table.tokens, tokens)),

@@ -102,7 +102,7 @@ def opened(path: Path | None, stdout: OutputWrapper) -> Iterator[IO[str]]:
             yield Unstyled(stdout)  # type: ignore[misc]
             stdout.flush()
         except BrokenPipeError:
-            # Python flushes once more at exit.
+            # Python flushes again at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
             raise SystemExit(0) from None
         return

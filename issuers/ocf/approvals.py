@@ -35,7 +35,9 @@ class ImportRegister:
     def preview(self, request: ApprovalRequest) -> Preview:
         content = request.content
         if issuer := Issuer.objects.filter(pk=content["issuer"]).first():
-            raise Superseded(f"The register was imported, as {issuer.slug}.")
+            raise Superseded(
+                f"The register has already been imported, as {issuer.slug}."
+            )
         rows = [("Company", "", content["name"])]
         rows += [
             (f"Units of {symbol}", "0", f"{int(supply):,}")
@@ -50,4 +52,4 @@ class ImportRegister:
             Superseded: always, since the command alone has the package.
         """
         self.preview(request)
-        raise Superseded("`import ocf` carries it out, with --approval.")
+        raise Superseded("Run `import ocf` with --approval to execute it.")

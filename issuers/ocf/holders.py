@@ -40,8 +40,8 @@ def named(item: Item, package: Package) -> tuple[str, dict[str, str | None]]:
     for part in (first, last):
         if len(part) > MAX_PERSONAL_NAME:
             rule = (
-                f"a first or last name of {len(part)} characters; at most "
-                f"{MAX_PERSONAL_NAME} are kept: give name.first_name and last_name"
+                f"a first or last name of {len(part)} characters; the limit is "
+                f"{MAX_PERSONAL_NAME}: give name.first_name and last_name"
             )
             package.problems.append(item.problem(rule))
     kind = User.Type.INDIVIDUAL
@@ -148,12 +148,12 @@ def new_holders(
     UserHolder.objects.bulk_create(profiles, batch_size=BATCH)
     accounts = ledger.holder_accounts(user.pk for user in users.values())
     remarks = {
-        "holders were known by their e-mail address": len(users) - len(new),
-        "e-mail addresses left out: several stakeholders have them": shared,
-        "e-mail addresses left out: a company has them": taken["email"],
-        "LEIs left out: several stakeholders, or a user, have them": shared_leis
+        "holders were matched by e-mail address": len(users) - len(new),
+        "e-mail addresses omitted: shared by several stakeholders": shared,
+        "e-mail addresses omitted: they belong to companies": taken["email"],
+        "LEIs omitted: shared by stakeholders, or taken by a user": shared_leis
         + taken["lei"],
-        "wallets left out: several stakeholders, or a holder, have them": shared_wallets
+        "wallets omitted: shared by stakeholders, or taken by a holder": shared_wallets
         + taken["wallet"],
     }
     said = [f"{count} {what}" for what, count in remarks.items() if count]

@@ -15,7 +15,7 @@ ITEMS = "items"
 
 
 def refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON number")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 DECODER = json.JSONDecoder(parse_float=Decimal, parse_constant=refuse)
@@ -34,13 +34,13 @@ def members(chunks: Iterator[bytes]) -> Iterator[tuple[str, Any]]:
     text = Text(chunks)
     if text.next() != "{":
         text.value()
-        raise ValueError("it holds no JSON object")
+        raise ValueError("it does not contain a JSON object")
     text.skip("{")
     separator = "" if text.next() == "}" else ","
     while separator == ",":
         name = text.value()
         if not isinstance(name, str):
-            raise ValueError(f"a member has the name {name!r:.40}, which is no text")
+            raise ValueError(f"a member has the name {name!r:.40}, which is not a text")
         text.skip(":")
         if name == ITEMS and text.next() == "[":
             yield name, []

@@ -19,9 +19,11 @@ def derived(name: str) -> UUID:
 def read_name(item: Item, name: str, value: Any, package: Package) -> str:
     """A name in one line; a missing name is added to the package's problems."""
     if not isinstance(value, str) or not one_line(value):
-        package.problems.append(item.problem(f"{name} is {value!r:.60}; give a name"))
+        package.problems.append(
+            item.problem(f"{name} is {value!r:.60}; it must be a name")
+        )
         return ""
     if len(one_line(value)) > MAX_NAME:
-        rule = f"{name} has {len(value)} characters, at most {MAX_NAME} are kept"
+        rule = f"{name} has {len(value)} characters; the limit is {MAX_NAME}"
         package.problems.append(item.problem(rule))
     return one_line(value)

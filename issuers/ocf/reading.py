@@ -82,7 +82,7 @@ def read_package(path: Path) -> Package:
     unread: list[str] = []
     for file in (folder_files if path.is_dir() else zip_files)(path, unread):
         if file.name in files:
-            rule = "stands in the archive twice; make it again"
+            rule = "is in the archive twice; recreate the archive"
             problems.append(problem_in(file.name, "", rule))
         files[file.name] = file
         try:
@@ -97,7 +97,8 @@ def read_package(path: Path) -> Package:
     if len(manifests) != 1:
         rule = (
             f"{len(manifests)} files have the file_type {MANIFEST} "
-            f"({', '.join(manifests) or 'none'}); a package has one, with its issuer"
+            f"({', '.join(manifests) or 'none'}); a package must have exactly one, "
+            "with its issuer"
         )
         problems.append(problem_in(path.name, "", rule))
         raise WrongFileError(problems)
@@ -197,9 +198,7 @@ def unpacked(path: Path, chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def not_unpacked(path: Path, error: Exception) -> WrongFileError:
-    rule = (
-        f"cannot be unpacked: {error}; give a folder, or a zip made without a password"
-    )
+    rule = f"cannot be unpacked: {error}; use a folder, or a zip without a password"
     return WrongFileError([problem_in(path.name, "", rule)])
 
 
@@ -211,24 +210,24 @@ def chosen(path: Path, names: list[str], unread: list[str]) -> list[str]:
             continue
         (found if name.lower().endswith(".ocf.json") else unread).append(name)
     if not found:
-        rule = "holds no file whose name ends in .ocf.json"
+        rule = "contains no file whose name ends in .ocf.json"
         raise WrongFileError([problem_in(path.name, "", rule)])
     if len(found) > MAX_FILES:
-        rule = f"holds {len(found)} files, at most {MAX_FILES} are read"
+        rule = f"contains {len(found)} files; the limit is {MAX_FILES}"
         raise WrongFileError([problem_in(path.name, "", rule)])
     return found
 
 
 def check_size(path: Path, left: int) -> None:
     if left < 0:
-        rule = f"has more than {MAX_BYTES} bytes unpacked; that is not read"
+        rule = f"has more than {MAX_BYTES} bytes unpacked, which is the limit"
         raise WrongFileError([problem_in(path.name, "", rule)])
 
 
 def issuer_of(name: str, manifest: dict[str, Any], problems: Problems) -> Item:
     values = manifest.get("issuer")
     if not isinstance(values, dict):
-        rule = "has no issuer; the manifest names the company whose table this is"
+        rule = "has no issuer; the manifest must name the company"
         problems.append(problem_in(name, "", rule))
         raise WrongFileError(problems)
     return Item(name, one_line(str(values.get("id"))) or "issuer", "ISSUER", {
@@ -257,26 +256,29 @@ def check_manifest(
             file = normpath(str(home / path.replace("\\", "/")))
             with_ocf = file.removesuffix(".json") + ".ocf.json"
             if file not in digests and file not in unread and with_ocf in digests:
-                package.remarks.append(f"{path}: named, and read as {with_ocf}")
+                package.remarks.append(f"{path}: named, but read as {with_ocf}")
                 file = with_ocf
             named.add(file)
             if file in digests:
                 if str(entry.get("md5") or digests[file]).lower() != digests[file]:
-                    remark = f"{file}: another md5 than the manifest says"
+                    remark = f"{file}: its md5 differs from the manifest's"
                     package.remarks.append(remark)
             elif section not in NEEDED:
                 package.remarks.append(
-                    f"{path}: named in {section}, but not in the package; nothing of "
-                    "it would be kept"
+                    f"{path}: named in {section}, but not in the package; the register "
+                    "does not need it"
                 )
             elif file in unread:
-                rule = f"names {path}; let its name, there and here, end in .ocf.json"
+                rule = f"names {path}; rename it in both places to end in .ocf.json"
                 package.problems.append(problem_in(name, section, rule))
             else:
-                rule = f"names {path}, which the package lacks; add it or drop its name"
+                rule = (
+                    f"names {path}, which is not in the package; add the file, or "
+                    "remove its name"
+                )
                 package.problems.append(problem_in(name, section, rule))
     for file in sorted(digests.keys() - named - {name}):
-        package.remarks.append(f"{file}: read, though the manifest does not name it")
+        package.remarks.append(f"{file}: read, although the manifest does not name it")
 
 
 class ObjectReader:
@@ -303,11 +305,11 @@ class ObjectReader:
         other = self.seen.setdefault(cut_digest(item.id), known)
         if other is not known:
             if other >> FILE_BITS == known >> FILE_BITS:
-                remark = f"{file.name}, {item.id}: stands there twice"
+                remark = f"{file.name}, {item.id}: listed twice"
                 self.package.remarks.append(remark)
             else:
                 first = self.files[other & (1 << FILE_BITS) - 1]
-                rule = f"{first} has another object of this id; rename one"
+                rule = f"{first} has another object with this id; rename one"
                 self.package.problems.append(item.problem(rule))
             return
         self.sum += digest
@@ -338,17 +340,17 @@ def digest_of(values: Any) -> int:
 
 def item_of(name: str, position: int, values: Any, problems: Problems) -> Item | None:
     if not isinstance(values, dict):
-        rule = "is no JSON object"
+        rule = "is not a JSON object"
         problems.append(problem_in(name, f"item {position}", rule))
         return None
     id, kind = values.get("id"), values.get("object_type")
     for key, value in (("id", id), ("object_type", kind)):
         if not isinstance(value, str) or not value or one_line(value) != value:
-            rule = f"its {key} is {value!r:.80}, which is no plain text"
+            rule = f"its {key} is {value!r:.80}, which is not plain text"
             problems.append(problem_in(name, f"item {position}", rule))
             return None
         if len(value) > MAX_ID:
-            rule = f"its {key} has {len(value)} characters, at most {MAX_ID} are read"
+            rule = f"its {key} has {len(value)} characters; the limit is {MAX_ID}"
             problems.append(problem_in(name, f"item {position}", rule))
             return None
     return Item(name, str(id), str(kind), values)
@@ -359,7 +361,9 @@ def place(package: Package, item: Item, file_type: str) -> None:
     if item.type.startswith("TX_STOCK_"):
         home = TRANSACTIONS
     if home not in (None, file_type):
-        rule = f"{item.type} stands in {home}; this file's file_type is {file_type}"
+        rule = (
+            f"{item.type} belongs in {home}; the file_type of this file is {file_type}"
+        )
         package.problems.append(item.problem(rule))
     elif item.type == "STAKEHOLDER":
         package.left.update(left_of(item))

@@ -149,7 +149,7 @@ class ReplayState:
             )
         if issuance.at != step.at:
             self.result.remarks[
-                "issuances entered on the date of what they result from, not their own"
+                "issuances entered on the date of their origin, not their own"
             ] += 1
         return Security(
             issuance.class_id, issuance.holder_id, issuance.quantity or Fraction(0)
@@ -161,8 +161,8 @@ class ReplayState:
             raise Broken(f"security {id!r} does not exist yet; correct the dates")
         if isinstance(security, OcfStep):
             raise Broken(
-                f"security {id!r} was closed by {security.id}; take the "
-                "security that it left, or drop one of the two"
+                f"security {id!r} was closed by {security.id}; use the resulting "
+                "security, or remove one of the two"
             )
         return security
 
@@ -200,8 +200,10 @@ class ReplayState:
             return
         classes = {s.class_id for s in taken} | {s.class_id for _, s in opened}
         if len(classes) > 1:
-            raise Broken(f"mixes the classes {', '.join(sorted(classes))}; only a "
-                "conversion goes from one to another")  # fmt: skip
+            raise Broken(
+                f"mixes the classes {', '.join(sorted(classes))}; only a conversion "
+                "can change the class"
+            )  # fmt: skip
         links = {step.split_id} | {self.made.issuances[i].split_id for i, _ in opened}
         # A split may be rounded to whole units per certificate when it is reissued.
         slack = len(taken) + len(opened) if links - {""} else 0
@@ -212,8 +214,8 @@ class ReplayState:
         )
         if wrong:
             raise Broken(
-                f"takes {count} and results in {given}; the quantities of what it "
-                "results in have to add up to it"
+                f"takes {count} and results in {given}; the resulting quantities must "
+                "add up to it"
             )
 
     def remainder(
@@ -221,13 +223,17 @@ class ReplayState:
     ) -> list[tuple[str, Security]]:
         if not step.balance or self.made.broken.intersection([step.balance]):
             if left:
-                self.result.remarks["partial without a balance security: the rest "
-                    "stays in the security that it was taken from"] += 1  # fmt: skip
+                self.result.remarks[(
+                    "partial without a balance security: the rest stays in the "
+                    "original security"
+                )] += 1  # fmt: skip
             rest = Security(taken.class_id, taken.holder_id, left)
             return [(step.takes[0], rest)] if left else []
         if step.balance not in self.made.issuances:
-            self.result.remarks["balance securities without an issuance: given what "
-                "was left over"] += 1  # fmt: skip
+            self.result.remarks[(
+                "balance securities without an issuance: created with the remaining "
+                "quantity"
+            )] += 1  # fmt: skip
             return [(step.balance, Security(taken.class_id, taken.holder_id, left))]
         rest = self.issued(step, step.balance)
         if rest != Security(taken.class_id, taken.holder_id, left):
@@ -244,7 +250,7 @@ class ReplayState:
             for id, s in self.open[step.class_id].items()
         ]
         if step.class_id in self.prices:
-            self.result.remarks["splits: the price of the class stays as it was"] += 1
+            self.result.remarks["splits: the price of the class is unchanged"] += 1
         self.apply(step, [id for id, _ in opened], opened)
 
     def apply(
@@ -327,7 +333,7 @@ class ReplayState:
                 what = f"{rest} of a unit of {class_id} with {holder}"
                 self.result.unplaced[what] += 1
         if count := self.made.results_with_price:
-            self.result.unplaced["share prices not of an issue"] += count
+            self.result.unplaced["share prices other than issue prices"] += count
         for item in self.package.others:
             self.result.unplaced[item.type] += 1
 

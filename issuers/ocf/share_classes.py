@@ -10,7 +10,7 @@ from issuers.ocf.objects import Item
 
 MAX_VOTES = 2**31 - 1
 MAX_DIGITS, MAX_PLACES = 20, 10
-NO_FACT = "facts of classes that cannot be kept: they are not as OCF writes them"
+NO_FACT = "class data that cannot be kept: not in OCF form"
 
 
 def share_class_facts(item: Item) -> tuple[dict[str, Any], int]:

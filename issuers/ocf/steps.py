@@ -125,7 +125,7 @@ def plan_replay(package: Package, now: datetime) -> ReplayPlan:
             steps.append(step)
         elif step.gives[0] in made.issuances:
             other = made.issuances[step.gives[0]].id
-            rule = f"{step.gives[0]} was issued by {other} already; rename one"
+            rule = f"{step.gives[0]} was already issued by {other}; rename one"
             package.problems.append(step.problem(rule))
         else:
             made.issuances[step.gives[0]] = step
@@ -137,15 +137,17 @@ def plan_replay(package: Package, now: datetime) -> ReplayPlan:
                 continue
             other_step = made.makers.setdefault(security, step)
             if other_step is not step:
-                rule = f"{security} results from {other_step.id} already"
+                rule = f"{security} already results from {other_step.id}"
                 package.problems.append(step.problem(rule))
     for item in package.others:
         lost = names(item) - made.issuances.keys()
         if item.type.endswith(("_EXERCISE", "_CONVERSION", "_RELEASE")):
             for name in ("security_id", "balance_security_id"):
                 lost.discard(str(item.values.get(name)))
-            made.remarks[f"{item.type}: stock that it results in has no {ISSUANCE}; "
-                "its shares are not entered"] += len(lost)  # fmt: skip
+            made.remarks[(
+                f"{item.type}: the resulting stock has no {ISSUANCE}; its shares are "
+                "not entered"
+            )] += len(lost)  # fmt: skip
     places = made.issuances, made.makers, made.broken
     for step in chain(accepted, steps):
         for security in step.takes:
@@ -192,8 +194,10 @@ def without_doubles(steps: list[OcfStep], made: ReplayPlan) -> list[OcfStep]:
         other.at = min(other.at, step.at)
         other.balance = other.balance or step.balance
         doubles.add(id(step))
-        made.remarks["cancellations that are repurchases, too: entered once, at the "
-            "earlier date"] += 1  # fmt: skip
+        made.remarks[(
+            "cancellations that are also repurchases: entered once, at the earlier "
+            "date"
+        )] += 1  # fmt: skip
     return [step for step in steps if id(step) not in doubles]
 
 
@@ -249,7 +253,7 @@ def read_step(item: Item, names: dict[str, str]) -> OcfStep:
         over = number_of(ratio, "numerator")
         under = number_of(ratio, "denominator")
         if not over or not under:
-            raise Broken(f"split_ratio {over}:{under} has a 0; both are at least 1")
+            raise Broken(f"split_ratio {over}:{under} has a 0; both must be at least 1")
         step.quantity = Fraction(over) / under
     elif item.type == AUTHORIZED:
         step.quantity = number_of(values, "new_shares_authorized")
@@ -266,7 +270,7 @@ def read_step(item: Item, names: dict[str, str]) -> OcfStep:
         if field_name and values.get(field_name) is not None:
             step.quantity = number_of(values, field_name)
             if not step.quantity:
-                raise Broken(f"{field_name} is 0; a transaction takes more")
+                raise Broken(f"{field_name} is 0; it must be at least 1")
     step.split_id = text_of(values, "split_transaction_id", needed=False)
     return step
 
@@ -274,7 +278,8 @@ def read_step(item: Item, names: dict[str, str]) -> OcfStep:
 def check_step(step: OcfStep, package: Package, now: datetime) -> None:
     if step.at > now:
         raise Broken(
-            f"date {step.at:%Y-%m-%d} is in the future; a register holds what was"
+            f"date {step.at:%Y-%m-%d} is in the future; a register holds past "
+            "transactions only"
         )
     if step.class_id:
         refer(step.class_id, "stock_class_id", package.classes)
@@ -361,6 +366,6 @@ def sorted_steps(
     if len(done) < len(steps):
         for step in steps:
             if not step.is_done:
-                rule = "its security comes of itself; correct the resulting ids"
+                rule = "its security results from itself; correct the resulting ids"
                 package.problems.append(step.problem(rule))
     return done

@@ -7,32 +7,34 @@ from rich.table import Table
 from issuers.ocf.writing import NEVER_HELD, ImportedPackage
 
 WHY = {
-    NEVER_HELD: "holders are those who ever held a share",
-    "share prices not of an issue": "what a security becomes sets no new price",
-    "issue prices in ": "a price is whole euro cents; ledger set-price records one",
-    "TX_STOCK_PLAN": "a pool of options is no shares",
-    "TX_STOCK_CLASS_CONVERSION": "rights to convert are not kept, conversions are",
+    NEVER_HELD: "only stakeholders who ever held a share become holders",
+    "share prices other than issue prices": "a resulting security sets no new price",
+    "issue prices in ": (
+        "prices are in whole euro cents; record one with ledger set-price"
+    ),
+    "TX_STOCK_PLAN": "an option pool holds no shares",
+    "TX_STOCK_CLASS_CONVERSION": "conversion rights are not kept, conversions are",
     "TX_STOCK_": "unknown to this import: compare the numbers of shares",
-    "TX_EQUITY_COMPENSATION": "options and awards are no shares until issued as stock",
-    "TX_PLAN_SECURITY": "options and awards are no shares until issued as stock",
-    "TX_CONVERTIBLE": "a convertible is no shares until issued as stock",
-    "TX_WARRANT": "a warrant is no shares until issued as stock",
-    "TX_VESTING": "vesting changes no holder and no number of shares",
-    "VESTING": "vesting changes no holder and no number of shares",
-    "TX_ISSUER": "bounds are kept per class, not per issuer",
-    "VALUATION": "a valuation is no price of an issue or trade",
-    "STOCK_PLAN": "a pool of options is no shares",
-    "STOCK_LEGEND": "texts on certificates are not kept",
+    "TX_EQUITY_COMPENSATION": "options and awards are not shares until issued as stock",
+    "TX_PLAN_SECURITY": "options and awards are not shares until issued as stock",
+    "TX_CONVERTIBLE": "a convertible is not shares until issued as stock",
+    "TX_WARRANT": "a warrant is not shares until issued as stock",
+    "TX_VESTING": "vesting changes neither holders nor numbers of shares",
+    "VESTING": "vesting changes neither holders nor numbers of shares",
+    "TX_ISSUER": "limits are kept per class, not per issuer",
+    "VALUATION": "a valuation is not an issue or trade price",
+    "STOCK_PLAN": "an option pool holds no shares",
+    "STOCK_LEGEND": "certificate legends are not kept",
     "DOCUMENT": "documents are not imported",
     "FINANCING": "financing rounds are not kept, their issuances are",
-    "CE_": "relations and states of stakeholders are not kept",
+    "CE_": "stakeholder relationships and statuses are not kept",
 }
 FIELD_WHY = {
-    "STAKEHOLDER.contact_info": "of it, an individual's first e-mail address is kept",
-    "STAKEHOLDER.addresses": "staff enter addresses",
+    "STAKEHOLDER.contact_info": "only an individual's first e-mail address is kept",
+    "STAKEHOLDER.addresses": "addresses are entered by staff",
 }
-KEPT_NOT = "the register keeps no such field"
-UNKNOWN = "an object type that this import does not know"
+KEPT_NOT = "the register has no such field"
+UNKNOWN = "object type unknown to this import"
 FRACTION = "units are indivisible; the whole units are in the ledger"
 
 
@@ -43,7 +45,7 @@ def summary(imported: ImportedPackage) -> Iterator[Table]:
     if left.row_count:
         yield left
     if imported.remarks:
-        remarks = Table("Remarks", title="Worth a look")
+        remarks = Table("Remarks", title="Please review")
         for remark in sorted(imported.remarks):
             remarks.add_row(escaped(remark))
         yield remarks
@@ -78,7 +80,7 @@ def transactions(imported: ImportedPackage) -> Table:
 
 
 def without_place(imported: ImportedPackage) -> Table:
-    table = Table("What", title="What has no place in the register")
+    table = Table("What", title="Not imported")
     table.add_column("Count", justify="right")
     table.add_column("Why")
     for what, count in sorted(imported.replay.unplaced.items()):

@@ -34,7 +34,7 @@ def price_of(amount: str, currency: str) -> dict[str, str]:
 def read_time(value: Any) -> datetime:
     """A date is its midnight in UTC."""
     if not isinstance(value, str):
-        raise Broken(f"date {value!r:.40} is no date like 2026-01-31")
+        raise Broken(f"date {value!r:.40} is not a date like 2026-01-31")
     return time_of(value)
 
 
@@ -44,7 +44,7 @@ def time_of(text: str) -> datetime:
         at = datetime.fromisoformat(text)
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise Broken(f"date {text!r:.40} is no date like 2026-01-31") from None
+        raise Broken(f"date {text!r:.40} is not a date like 2026-01-31") from None
 
 
 def text_of(values: dict[str, Any], name: str, *, needed: bool = True) -> str:
@@ -52,14 +52,14 @@ def text_of(values: dict[str, Any], name: str, *, needed: bool = True) -> str:
     if value in (None, "") and not needed:
         return ""
     if not isinstance(value, str) or not value or one_line(value) != value:
-        raise Broken(f"{name} is {value!r:.80}; it has to be an id")
+        raise Broken(f"{name} is {value!r:.80}; it must be an id")
     return value
 
 
 def texts_of(values: dict[str, Any], name: str) -> tuple[str, ...]:
     found = values.get(name)
     if not isinstance(found, list) or not found:
-        raise Broken(f"{name} is {found!r:.80}; it has to be a list of ids")
+        raise Broken(f"{name} is {found!r:.80}; it must be a list of ids")
     return tuple(dict.fromkeys(text_of({name: value}, name) for value in found))
 
 
@@ -69,8 +69,8 @@ def number_of(values: dict[str, Any], name: str) -> int | Fraction:
         return int(value)
     text = "" if isinstance(value, bool) or value is None else str(value).strip()
     if not NUMBER.fullmatch(text):
-        raise Broken(f"{name} is {value!r:.60}; it has to be a number like 100.00")
+        raise Broken(f"{name} is {value!r:.60}; it must be a number such as 100.00")
     if Fraction(text) > MAX_UINT64:
-        raise Broken(f"{name} is {text}; at most {MAX_UINT64} can exist")
+        raise Broken(f"{name} is {text}; the limit is {MAX_UINT64}")
     number = Fraction(text)
     return number.numerator if number.denominator == 1 else number

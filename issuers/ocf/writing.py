@@ -80,9 +80,9 @@ def import_package(
             return ImportedPackage(stored, was_imported=True)
         if stored:
             rule = (
-                f"was imported before, as {stored.slug}, from a package that says "
-                "something else; a register is not rewritten: enter what has happened "
-                "since with mint, transfer and burn"
+                f"was already imported as {stored.slug}, from a different package. A "
+                "register cannot be rewritten: enter later changes with mint, transfer "
+                "and burn"
             )
             raise WrongFileError([package.issuer.problem(rule)])
         made = ImportedPackage(
@@ -91,7 +91,7 @@ def import_package(
         )
         if made.issuer.slug != base_slug(package, legal_name):
             taken = base_slug(package, legal_name)
-            made.remarks.append(f"slug {taken} is taken: {made.issuer.slug} given")
+            made.remarks.append(f"slug {taken} is taken: {made.issuer.slug} assigned")
         holders, remarks = new_holders(package, replayed, names, issuer_id)
         made.remarks += remarks
         if strangers := len(names) - len(holders):
@@ -164,7 +164,7 @@ def formed_on(package: Package, today: date) -> date | None:
     try:
         return past_date(value, today)
     except ValueError as error:
-        package.remarks.append(f"formation_date {error}; the issuer gets none")
+        package.remarks.append(f"formation_date {error}; it is left blank")
         return None
 
 
@@ -192,7 +192,8 @@ def new_tokens(
         isin = said.get(ISIN)
         if isin and (isin in isins or not is_isin(isin)):
             package.remarks.append(
-                f"ISIN {isin!r:.20} left out: it is no ISIN, or another token has it"
+                f"ISIN {isin!r:.20} omitted: it is not a valid ISIN, or another token "
+                "has it"
             )
             isin = None
         isins.add(isin)
@@ -279,7 +280,7 @@ def bound_tokens(made: ImportedPackage) -> None:
         if supply > bound:
             made.remarks.append(
                 f"{token.symbol}: {supply:,} shares are more than the {bound:,} "
-                "authorized; the token gets no bound"
+                "authorized; no limit is set for the token"
             )
             continue
         token.authorized_units = bound

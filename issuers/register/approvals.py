@@ -93,7 +93,7 @@ class EnterUnits:
         ]
         links = token_links(token)
         if entry.reverses:
-            rows.append(("Entry to be reversed", "", undone(token.pk, entry.reverses)))
+            rows.append(("Reversed entry", "", undone(token.pk, entry.reverses)))
         rows.append(("Supply", f"{supply:,}", growth(supply, now)))
         balances = dict(
             HolderBalance.objects.filter(token=token, account__in=places).values_list(
@@ -118,7 +118,7 @@ class EnterUnits:
             ("Units held by holders", f"{head.held:,}", f"{after.held:,}"),
             ("Number of holders", f"{head.holder_count:,}", f"{after.holders:,}"),
         ]
-        final = "An entry is final; only a reversal undoes it."
+        final = "An entry is final; only a reversal can undo it."
         return Preview(rows, [final], links)
 
     def execute(self, request: ApprovalRequest) -> Recorded:
@@ -222,19 +222,19 @@ class SetPrice:
         ]
         if before is None:
             rows += [
-                ("Price of a unit", "none", euros(cents)),
-                ("Value of the held units", "none", euros(held * cents)),
+                ("Price per unit", "none", euros(cents)),
+                ("Value of units held", "none", euros(held * cents)),
             ]
         else:
             rows += [
-                ("Price of a unit", euros(before), changed(before, cents)),
+                ("Price per unit", euros(before), changed(before, cents)),
                 (
-                    "Value of the held units",
+                    "Value of units held",
                     euros(held * before),
                     changed(held * before, held * cents),
                 ),
             ]
-        final = "A price is final: capitalization tables of the past keep it."
+        final = "A price is final: past capitalization tables keep it."
         return Preview(rows, [final], token_links(head.token))
 
     def execute(self, request: ApprovalRequest) -> Recorded:
@@ -262,4 +262,4 @@ class SetPrice:
             raise Superseded(PRICED)
 
 
-PRICED = "Staff have recorded another price since this was asked for."
+PRICED = "Staff have recorded another price since the request."

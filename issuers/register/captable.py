@@ -31,7 +31,7 @@ class CapitalizationTableTooLarge(PartnerAPIError):
 
     code = "CAPITALIZATION_TABLE_TOO_LARGE"
     example = "`holders` of an issuer that has 50,001"
-    remedy = "Leave out `holders`: the totals have no such limit."
+    remedy = "Omit `holders`: the totals have no such limit."
 
 
 Listed = Holders | CapitalizationTableTooLarge
@@ -127,7 +127,7 @@ def tokens_as_of(
     except OperationalError as error:
         if isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
             raise RequestTimeout(
-                "The register is being written to and did not come free; ask again."
+                "The register is busy with another change; retry the request."
             ) from error
         raise
     summaries: list[list[TokenSummary]] = [[] for _ in issuer_ids]
@@ -142,15 +142,15 @@ def tokens_as_of(
 def too_many(count: int) -> CapitalizationTableTooLarge:
     maximum = settings.PARTNER_API_MAX_HOLDERS
     return CapitalizationTableTooLarge(
-        f"The table lists {count} holders; at most {maximum} are answered. Leave "
-        "`holders` out for the totals.",
+        f"The table lists {count} holders; the limit is {maximum}. Omit `holders` to "
+        "get the totals.",
         maximum=maximum,
     )
 
 
 def too_much(name: str) -> CapitalizationTableTooLarge:
     return CapitalizationTableTooLarge(
-        f"`{name}` is above 2⁶⁴−1 cents; add up the values of `tokens` yourself.",
+        f"`{name}` is above 2⁶⁴−1 cents; sum the values of `tokens` instead.",
         maximum=MAX_UINT64,
     )
 

@@ -21,7 +21,9 @@ class AmountNotPositive(LedgerError):
     code = "AMOUNT_NOT_POSITIVE"
 
     def __init__(self, symbol: str, amount: int) -> None:
-        super().__init__(f"{amount} units of {symbol}: an entry moves at least 1 unit.")
+        super().__init__(
+            f"{amount} units of {symbol}: an entry must move at least 1 unit."
+        )
 
 
 class AccountNotAllowed(LedgerError):
@@ -51,7 +53,7 @@ class SupplyOverflow(LedgerError):
     def __init__(self, symbol: str, supply: int, maximum: int) -> None:
         super().__init__(
             f"{symbol} would have {supply} units, {supply - maximum} more than 2⁶⁴−1, "
-            "the most that a token can have."
+            "the limit for a token."
         )
 
 
@@ -63,7 +65,7 @@ class AuthorizedUnitsExceeded(LedgerError):
     def __init__(self, symbol: str, supply: int, authorized: int) -> None:
         super().__init__(
             f"{symbol} would have {supply} units, {supply - authorized} more than the "
-            f"{authorized} that are authorized; have more authorized first."
+            f"{authorized} that are authorized; authorize more first."
         )
 
 
@@ -75,7 +77,7 @@ class ValueOverflow(LedgerError):
     def __init__(self, symbol: str, supply: int, price_cents: int) -> None:
         super().__init__(
             f"{supply} units of {symbol} at {price_cents} cents are worth more than "
-            "2⁶³−1 cents, the most that a token can be worth."
+            "2⁶³−1 cents, the limit for a token."
         )
 
 
@@ -86,7 +88,7 @@ class PriceNegative(LedgerError):
 
     def __init__(self, symbol: str, price_cents: int) -> None:
         super().__init__(
-            f"{price_cents} cents for {symbol}: a price is 0 cents or more."
+            f"{price_cents} cents for {symbol}: a price must be at least 0 cents."
         )
 
 
@@ -103,8 +105,8 @@ class TokenNotEmpty(LedgerError):
 
     def __init__(self, symbol: str) -> None:
         super().__init__(
-            f"{symbol} has been opened: it has entries or prices, whose times are the "
-            "clock's. A history goes into a new token only."
+            f"{symbol} already has entries or prices with current times. A history can "
+            "only be entered into a new token."
         )
 
 
@@ -122,5 +124,5 @@ class ClockSetBack(LedgerError):
     def __init__(self, symbol: str, last_at: datetime, clock: datetime) -> None:
         super().__init__(
             f"The database's clock says {clock}, and {symbol} was written to at "
-            f"{last_at}: have the clock set right."
+            f"{last_at}: correct the clock."
         )

@@ -58,8 +58,8 @@ def within_limit(
     if len(balances) <= MOST_BALANCES:
         return balances
     return CapitalizationTableTooLarge(
-        f"The user holds units of {len(balances)} tokens; at most {MOST_BALANCES} are "
-        "answered. Read the tables of their issuers instead.",
+        f"The user holds units of {len(balances)} tokens; the limit is "
+        f"{MOST_BALANCES}. Read the tables of their issuers instead.",
         maximum=MOST_BALANCES,
     )
 

@@ -44,8 +44,8 @@ class ChangeIdentity:
             ("ISIN", content["from"]["isin"] or "none", content["isin"] or "none"),
         ]
         warning = (
-            "The token is traded: partners' programs name it by its symbol, in the API "
-            "and on the FIX feed. The old symbol stops working at once."
+            "The token is traded: partners' programs identify it by its symbol, in the "
+            "API and on the FIX feed. The old symbol stops working immediately."
         )
         return Preview(rows, [warning], token_links(token))
 
@@ -58,7 +58,7 @@ class ChangeIdentity:
         tokens = Token.objects.select_related("issuer", "ledger_head")
         token = tokens.get(pk=UUID(content["token"]))
         if {"symbol": token.symbol, "isin": token.isin} != content["from"]:
-            raise Superseded("The symbol or the ISIN has changed since this was asked.")
+            raise Superseded("The symbol or the ISIN has changed since the request.")
         return token
 
     def changed(self, token: Token, content: dict[str, Any]) -> Token:

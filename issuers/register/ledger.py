@@ -161,9 +161,9 @@ def set_prices(prices: Iterable[Price], actor: str) -> list[Recorded | LedgerErr
 
 
 UNPRICED = (
-    "A trade's price was refused, and the register keeps the price before it: %s "
-    "The trade itself stands. Find out whether its price is right, and have staff "
-    "record a price that the register can hold (set_price)."
+    "The price of a trade was refused, and the register keeps the previous price: %s "
+    "The trade itself is valid. Check its price, and have staff record a price that "
+    "the register can hold (ledger set-price)."
 )
 
 
@@ -220,8 +220,8 @@ def check_known(writer: Writer, events: Iterable[Entry | Price]) -> None:
     for event in events:
         if event.token_id not in writer.ledgers:
             raise UnknownToken(
-                f"An event is of token {event.token_id}, which the history does not "
-                "name."
+                f"The history has an event of token {event.token_id}, but does not "
+                "list this token."
             )
 
 
@@ -229,7 +229,7 @@ def check_time(locked: LockedLedger, event: Entry | Price) -> datetime:
     at, now = event.at, locked.clock
     if at is None or at > now:
         raise TimeRefused(
-            f"An event of {locked.symbol} has the time {at}; now is {now}."
+            f"An event of {locked.symbol} has the time {at}, which is after now, {now}."
         )
     if locked.last_at is not None and at < locked.last_at:
         raise TimeRefused(
@@ -249,25 +249,23 @@ def check_reversals(writer: Writer, entries: Iterable[Entry]) -> None:
             token=entry.token_id, seq=entry.reverses or 0
         ).first()
         if undone is None or undone.kind == Kind.REVERSAL:
-            raise NotReversible(
-                f"{symbol} has no entry {entry.reverses} that could be reversed."
-            )
+            raise NotReversible(f"{symbol} has no reversible entry {entry.reverses}.")
         if undone.kind == Kind.TRADE:
             raise NotReversible(
-                f"Entry {entry.reverses} of {symbol} is a trade's: only market bust "
-                "undoes it, with its payment."
+                f"Entry {entry.reverses} of {symbol} belongs to a trade: only market "
+                "bust reverses it, together with its payment."
             )
         if LedgerTransaction.objects.filter(
             token=entry.token_id, reverses=entry.reverses
         ).exists():
             raise NotReversible(
-                f"Entry {entry.reverses} of {symbol} was reversed before."
+                f"Entry {entry.reverses} of {symbol} has already been reversed."
             )
         mirrored = (undone.target_id, undone.source_id, undone.amount)
         if (entry.source, entry.target, entry.amount) != mirrored:
             raise NotReversible(
-                f"A reversal of entry {entry.reverses} of {symbol} moves its units "
-                "back, all of them; `reversal_of` makes it."
+                f"A reversal of entry {entry.reverses} of {symbol} must move back all "
+                "of its units; `reversal_of` builds it."
             )
 
 

@@ -33,7 +33,7 @@ RULE_INVARIANTS = (
         """,
     ),
     Invariant(
-        "investors' profiles stand where their histories have led",
+        "each investor profile agrees with its history",
         """
         SELECT count(*), count(*) FILTER (WHERE p.changes IS DISTINCT FROM h.number
             OR ROW (p.verification, p.verified_until, p.tax_country_id,

@@ -51,14 +51,17 @@ UNTIL = {
     "lockedUntil": " until ",
     "verifiedUntil": "; the verification ended at ",
 }
-UNKNOWN = {"country": "none that is known"}
+UNKNOWN = {"country": "unknown"}
 TEXTS: Mapping[str, str] = {
     "SENDER_FROZEN": "The sender is frozen{until}.",
     "RECEIVER_FROZEN": "The receiver is frozen{until}.",
-    "UNITS_LOCKED": "Units of the sender are locked{lockedUntil}: {available} may "
-    "leave.",
-    "UNITS_RESERVED": "Open orders of the sender sell {reserved} units: {available} "
-    "may leave. Cancel orders first.",
+    "UNITS_LOCKED": (
+        "Units of the sender are locked{lockedUntil}: {available} can be moved."
+    ),
+    "UNITS_RESERVED": (
+        "Open orders of the sender reserve {reserved} units: {available} can be "
+        "moved. Cancel orders first."
+    ),
     "TRANSFERS_PAUSED": "Transfers of the token are paused.",
     "RECEIVER_NOT_VERIFIED": "The receiver is not a verified investor{verifiedUntil}.",
     "COUNTRY_NOT_ALLOWED": "The token may not be acquired from the receiver's tax "
@@ -66,12 +69,12 @@ TEXTS: Mapping[str, str] = {
     "INVESTOR_CLASS_NOT_ALLOWED": "The token may not be acquired by investors of the "
     "receiver's class.",
     "HOLDER_NOT_APPROVED": "The company has not approved the receiver as a holder.",
-    "MAX_HOLDERS_EXCEEDED": "The token may have {maximum} holders, and has them.",
-    "INSUFFICIENT_UNITS": "The sender has {available} units; {required} are to leave.",
+    "MAX_HOLDERS_EXCEEDED": "The token already has the maximum of {maximum} holders.",
+    "INSUFFICIENT_UNITS": "The sender has {available} units; {required} are required.",
     "MAX_BALANCE_EXCEEDED": "A holder may have {maximum} units of the token; the "
     "receiver has {held}.",
 }
-"""Every code, in the order in which refusals are told."""
+"""Every code, in the order in which refusals are listed."""
 
 
 class TransferRefused(LedgerError):

@@ -133,7 +133,7 @@ def read_statement(path: Path, key: Ed25519PublicKey) -> dict[str, Any]:
     except (InvalidSignature, ValueError):
         raise WrongStatementError(
             f"{path.name} is not signed with the key {public_text(key)}: it was "
-            "changed, or is a statement of another installation."
+            "altered, or comes from another installation."
         ) from None
     return said
 
@@ -199,16 +199,19 @@ def token_differences(said: dict[str, Any]) -> Iterator[str]:
         found = {str(token): others for token, *others in cursor.fetchall()}
     for token, one in stated.items():
         if token not in found:
-            yield f"Token {one['symbol']} is gone."
+            yield f"Token {one['symbol']} no longer exists."
         elif (one["issuer"], one["createdAt"]) != (
             str(found[token][0]),
             found[token][1].isoformat(),
         ):
-            yield f"Token {one['symbol']} has another issuer or another creation."
+            yield f"The issuer or creation time of token {one['symbol']} has changed."
     for token in found.keys() - stated.keys():
         issuer, created_at, symbol = found[token]
         if str(issuer) in issuers and created_at < settled:
-            yield f"Token {symbol} was not there, and now begins at {created_at}."
+            yield (
+                f"Token {symbol} is not in the statement, but its creation time is "
+                f"{created_at}."
+            )
 
 
 def table_digest(table: Kept, columns: list[str], until: datetime) -> tuple[int, str]:

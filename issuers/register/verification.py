@@ -55,7 +55,7 @@ WAYS = ", ".join(
 INVARIANTS = (
     total_is_kept(Listed.LEGACY_SHAREHOLDERS, "issuers_legacyshareholder", "issuer_id"),
     Invariant(
-        "the counts of partners' events are their numbers",
+        "the counts of partners' events equal their last numbers",
         f"""
         SELECT count(*), count(*) FILTER (
             WHERE coalesce(c.number, 0) <> coalesce(e.number, 0))
@@ -74,7 +74,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "entries are numbered from 1 without gaps, up to their head's",
+        "entries are numbered from 1 without gaps, up to the head's number",
         """
         SELECT sum(entries), count(*) FILTER (WHERE entries <> last
             OR entries > 0 AND (first <> 1 OR entries <> h.last_seq)
@@ -89,7 +89,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "prices are numbered from 1 without gaps, up to their head's",
+        "prices are numbered from 1 without gaps, up to the head's number",
         """
         SELECT sum(prices), count(*) FILTER (WHERE prices <> last
             OR prices <> h.last_price OR prices > 0 AND first <> 1)
@@ -120,7 +120,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "entries and prices say what they said when they were written",
+        "entries and prices are unchanged since they were written",
         f"""
         SELECT sum(last_seq + last_price), count(*) FILTER (
             WHERE entry_digest <> register_chain_entries(token_id, 0, {BEGINNING})
@@ -129,7 +129,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "every entry has its postings, and every posting its entry",
+        "each entry has its postings, and each posting has an entry",
         """
         SELECT count(*), count(*) FILTER (WHERE (x.delta, x.account_id)
             IS DISTINCT FROM (p.delta, p.account_id))
@@ -145,7 +145,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "every balance is the sum of its postings, and none is negative",
+        "each balance is the sum of its postings, and none is negative",
         """
         SELECT count(*), count(*) FILTER (
             WHERE balance_after <> summed OR balance_after < 0)
@@ -157,7 +157,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "every entry tells supply, held units and holders as they were after it",
+        "each entry states the supply, held units and holders after it",
         """
         SELECT count(*), count(*) FILTER (WHERE supply_after <> supply
             OR held_after <> held OR holders_after <> holders)
@@ -182,7 +182,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "every holder's balance is that of the last posting",
+        "each holder's balance equals that of the last posting",
         """
         SELECT count(*), count(*) FILTER (WHERE (b.balance, b.last_seq)
             IS DISTINCT FROM (p.balance_after, p.seq))
@@ -195,7 +195,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "users held units from and to the entries that their postings tell",
+        "holding periods match the postings",
         f"""
         SELECT count(*), count(*) FILTER (
             WHERE x.token_id IS NULL OR h.token_id IS NULL
@@ -232,7 +232,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "heads stand where their last entry and price do",
+        "each head equals its last entry and price",
         """
         SELECT count(*), count(*) FILTER (
             WHERE (t.supply_after, t.held_after, t.holders_after, t.effective_at)
@@ -248,7 +248,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "treasuries belong to the token's issuer, holders' accounts to their users",
+        "treasuries belong to the token's issuer, and holders' accounts to their users",
         """
         SELECT count(*), count(*) FILTER (WHERE wrong) FROM (
             SELECT u.user_id <> a.user_id AS wrong
@@ -267,7 +267,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "reversals move back what they reverse",
+        "reversals move back the units that they reverse",
         """
         SELECT count(*), count(*) FILTER (
             WHERE (r.source_id, r.target_id, r.amount)
@@ -280,7 +280,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "delivered legacy shares and deliveries in the ledger are the same",
+        "delivered legacy shares and the ledger's deliveries agree",
         """
         SELECT count(*), count(*) FILTER (
             WHERE (s.token_id, s.ledger_seq, s.number_of_shares, s.user_id,
@@ -317,7 +317,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "each kind of entry moves units between accounts of its kinds",
+        "each kind of entry moves units between the right kinds of accounts",
         f"""
         SELECT count(*), count(*) FILTER (WHERE kind <> 'REVERSAL' AND NOT EXISTS (
             SELECT FROM (VALUES {WAYS}
@@ -333,21 +333,21 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "every ledger with entries or prices is open",
+        "each ledger with entries or prices is open",
         """
         SELECT count(*), count(*) FILTER (WHERE NOT is_open)
         FROM issuers_tokenledgerhead WHERE last_seq + last_price > 0
         """,
     ),
     Invariant(
-        "no token has more units than are authorized",
+        "no token has more units than authorized",
         """
         SELECT count(*), count(*) FILTER (WHERE h.supply > t.authorized_units)
         FROM issuers_tokenledgerhead h JOIN issuers_token t ON t.id = h.token_id
         """,
     ),
     Invariant(
-        "accounts with partners stand where their histories have led",
+        "each account with a partner agrees with its history",
         """
         SELECT count(*), count(*) FILTER (WHERE a.changes <> h.entries
             OR a.changes <> h.last_number OR (a.status, a.status_reason, a.updated_at)

@@ -246,7 +246,8 @@ class Writer:
                 )
         if entry.source == entry.target:
             raise AccountNotAllowed(
-                f"{entry.kind} of {ledger.symbol}: name two different accounts."
+                f"{entry.kind} of {ledger.symbol}: source and target must be different "
+                "accounts."
             )
 
     def check_rules(self, entry: Entry, ledger: LockedLedger, supply: int) -> None:

@@ -32,7 +32,7 @@ from partnerapi.graphql.resolvers import column
 from partnerapi.graphql.scalars import Time, Uint64
 
 PAST_COST = 15
-"""Points of tables at a date, besides theirs."""
+"""Points of tables at a date, in addition to the points of the fields."""
 
 
 def read_capitalization_tables(issuer_ids, date, info):
@@ -230,10 +230,10 @@ class CapitalizationTable(graphene.ObjectType):
     )
     holders_connection = connection_field(
         CapitalizationTableHolderConnection,
-        "All holders, by user id, without a limit. A cursor contains the instant: "
-        "pass it with the `date` of the table's first page, or without a date, and "
-        "the whole object is of that table; any other date is INVALID_CURSOR; "
-        f"{NULLS_ISSUER}. A page costs {READING_COST} points besides its rows; "
+        "All holders, by user id, without a limit. A cursor contains the instant: pass "
+        "it with the `date` of the table's first page, or without a date, and the "
+        "whole object is of that table; any other date is INVALID_CURSOR; "
+        f"{NULLS_ISSUER}. A page costs {READING_COST} points in addition to its rows; "
         "`totalCount` as much as `holderCount`.",
     )
     tokens = Field(

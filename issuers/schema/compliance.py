@@ -230,7 +230,7 @@ def visible_token(caller, id):
     token = tokens.filter(pk=key_of(id, "Token")).first()
     if token is None:
         raise NotFound(
-            "There is no token of this id that you may see.", argument="input.tokenID"
+            "There is no token with this id that you may see.", argument="input.tokenID"
         )
     return token
 

@@ -44,7 +44,7 @@ EVENTS = OrderedList(
     unique=True,
 )
 READING_COST = 40
-"""Points of a page of events, besides theirs."""
+"""Points of a page of events, in addition to the events' points."""
 NO_EVENT = "00000000-0000-0000-0000-000000000000"
 """Of an event the cursor needs the number only."""
 
@@ -163,14 +163,14 @@ class EventConnection(Connection):
 class Query(graphene.ObjectType):
     events = connection_field(
         EventConnection,
-        "What has changed, oldest first, as far as the scopes of your key and your "
-        "grants go at this moment. To follow it, keep the last `endCursor` and pass it "
-        'as `after`, which like `before` also takes a `sequence`, such as "0". Events '
-        "are numbered as they are committed: none ever appears behind one that you "
-        "have read. An `after` from before what is kept is INVALID_CURSOR with "
-        "`oldest`, the sequence of the oldest event that is kept: read your lists "
-        f"again. A page costs {READING_COST} points besides its events; one that is "
-        "empty costs neither. Needs a key.",
+        "Events, oldest first, within the current scopes of your key and your grants. "
+        "To follow them, keep the last `endCursor` and pass it as `after`. Like "
+        '`before`, it also accepts a `sequence`, such as "0". Events are numbered as '
+        "they are committed: a new event never appears before one that you have read. "
+        "An `after` older than the retention is INVALID_CURSOR with `oldest`, the "
+        "sequence of the oldest event that is kept: read your lists again. A page "
+        f"costs {READING_COST} points in addition to its events; an empty page costs "
+        "neither. Needs a key.",
         follows="after",
         types=graphene.List(
             graphene.NonNull(EventType),
@@ -258,7 +258,7 @@ def check_kept(caller, after):
     if head is not None:
         raise InvalidCursor(
             f"Events up to {head.pruned_sequence} are no longer kept. Read your lists "
-            "again, and the events from the oldest on.",
+            "again, then the events from the oldest one.",
             argument="after",
             oldest=head.pruned_sequence + 1,
         )

@@ -14,7 +14,7 @@ from partnerapi.graphql.resolvers import needs
 from partnerapi.graphql.scalars import Time, Uint64
 
 READING_COST = 50
-"""Points of reading balances, besides theirs, however many users' at once."""
+"""Points of reading balances, for any number of users, without their own points."""
 
 
 class HolderBalance(graphene.ObjectType):
@@ -55,11 +55,13 @@ def balances_field(whose):
         cost=Cost(items=10, beyond=10),
         resolver=resolve_balances,
         date=Time(description="The instant; defaults to now, as do future instants."),
-        description=f"What {whose} held at an instant of the tokens of issuers for "
-        "which you have a grant, in the order of the tokens' ids. More than "
-        f"{MOST_BALANCES:,} are CAPITALIZATION_TABLE_TOO_LARGE. Costs {READING_COST} "
-        "points besides what is listed, however many users' at once. Needs the scope "
-        "`captable:read`.",
+        description=(
+            f"Units that {whose} held at an instant, of the tokens of issuers for "
+            f"which you have a grant, by token id. More than {MOST_BALANCES:,} are "
+            f"CAPITALIZATION_TABLE_TOO_LARGE. Costs {READING_COST} points in addition "
+            "to the listed balances, for any number of users at once. Needs the scope "
+            "`captable:read`."
+        ),
     )
 
 

@@ -27,10 +27,10 @@ InvestorVerification = enumeration(
     "InvestorVerification",
     "Whether an investor's identity is verified.",
     {
-        Verified.NONE: "Nobody has.",
-        Verified.PENDING: "Somebody is about to.",
+        Verified.NONE: "Not verified.",
+        Verified.PENDING: "Verification is under way.",
         Verified.VERIFIED: "Verified.",
-        Verified.REFUSED: "It was tried and refused.",
+        Verified.REFUSED: "Verification was refused.",
     },
 )
 Class = models.InvestorClass
@@ -53,7 +53,7 @@ class InvestorProfile(graphene.ObjectType):
 
     pending = graphene.Boolean(
         required=True,
-        description="Whether an attestation of yours is waiting for staff.",
+        description="Whether one of your attestations is waiting for staff.",
     )
     verification = InvestorVerification(
         required=True, description="Whether the investor's identity is verified."
@@ -194,7 +194,7 @@ def facts_of(input):
     until, code = input.get("verified_until"), input["country_code"]
     if until is not None and until <= timezone.now():
         raise BadUserInput(
-            "`verifiedUntil` is in the past; send a later time, or leave it out.",
+            "`verifiedUntil` is in the past; send a later time, or omit it.",
             argument="input.verifiedUntil",
         )
     # PostgreSQL takes no NUL.

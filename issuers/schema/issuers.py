@@ -134,10 +134,12 @@ class Issuer(ModelType):
             description="Instant of the snapshot; defaults to now, as do future "
             "instants."
         ),
-        description="Who holds what at an instant: the same instant gives the same "
-        f"table forever. With `date` it costs {PAST_COST} points besides what it has. "
-        "Needs the scope `captable:read` and a grant for the issuer; "
-        f"{NULLS_ISSUER}.",
+        description=(
+            "Holders and their holdings at an instant: the same instant always gives "
+            f"the same table. With `date`, it costs {PAST_COST} points in addition to "
+            "its content. Needs the scope `captable:read` and a grant for the issuer; "
+            f"{NULLS_ISSUER}."
+        ),
     )
     initial_number_of_shares = graphene.Int(
         description="Initial number of shares to be issued, exact up to 2⁵³−1, so it "

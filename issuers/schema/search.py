@@ -43,5 +43,7 @@ def as_place(keys: list[str] | None, argument: str) -> Place | None:
         return None
     kind, name, issuer_id = keys
     if kind not in ("1", "2", "3"):
-        raise InvalidCursor("This is not a cursor of this list.", argument=argument)
+        raise InvalidCursor(
+            ("The cursor does not belong to this list."), argument=argument
+        )
     return Place(int(kind), name, issuer_id)

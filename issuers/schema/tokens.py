@@ -59,7 +59,7 @@ Visibility = models.Token.Visibility
 TokenVisibility = enumeration(
     Visibility,
     "TokenVisibility",
-    "Who can see a token.",
+    "Visibility of a token.",
     {
         Visibility.PUBLIC: "Everybody.",
         Visibility.PRIVATE: "Partners with a grant for the issuer.",
@@ -124,7 +124,7 @@ class Token(ModelType):
     market_type = IssuerMarketType(
         required=True, description="Market on which the token is sold."
     )
-    visibility = TokenVisibility(required=True, description="Who can see the token.")
+    visibility = TokenVisibility(required=True, description="Visibility of the token.")
     created_at = Time(required=True, description="When the token was registered.")
     updated_at = Time(
         required=True,

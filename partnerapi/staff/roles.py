@@ -1,7 +1,7 @@
-"""The roles of staff, and the page that tells what each may do.
+"""The roles of staff, and the page that shows their permissions.
 
-A role is a group of this name. Each migration gives it the rights that are here; who
-needs others gets another group. What the page tells it asks of the pages themselves.
+A role is a group of this name. Each migration gives it the rights listed here; users
+who need others get another group. The page asks the other pages for their rights.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ READ = tuple(
     }.items()
     for model in models.split()
 )
-"""What everybody reads who works here."""
+"""Rows that all staff can read."""
 CASH = tuple(
     f"accounts.view_{model}"
     for model in ("bankline", "bankstatement", "cashaccount", "withdrawal")

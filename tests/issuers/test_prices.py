@@ -14,10 +14,10 @@ from tests.issuers.register import people
 
 TOO_HIGH = 2**23
 REFUSED = (
-    "A trade's price was refused, and the register keeps the price before it: "
-    f"{2**40} units of LUM at {2**23} cents are worth more than 2⁶³−1 cents, the most "
-    "that a token can be worth. The trade itself stands. Find out whether its price is "
-    "right, and have staff record a price that the register can hold (set_price)."
+    "The price of a trade was refused, and the register keeps the previous price: "
+    f"{2**40} units of LUM at {2**23} cents are worth more than 2⁶³−1 cents, the limit "
+    "for a token. The trade itself is valid. Check its price, and have "
+    "staff record a price that the register can hold (ledger set-price)."
 )
 
 

@@ -143,14 +143,14 @@ REWRITTEN = """
         ),
         (
             "UPDATE issuers_token SET created_at = created_at - interval '1 day'",
-            "Token STATED has another issuer or another creation.",
+            "The issuer or creation time of token STATED has changed.",
         ),
         (
             "INSERT INTO issuers_token (id, issuer_id, name, symbol, created_at,"
             " market_type, visibility, network)"
             " SELECT gen_random_uuid(), issuer_id, 'Late', 'LATE', '2020-01-01Z',"
             " market_type, visibility, network FROM issuers_token",
-            "Token LATE was not there, and now begins at 2020-01-01",
+            "Token LATE is not in the statement, but its creation time is 2020-01-01",
         ),
         (
             "INSERT INTO issuers_tokenprice (token_id, number, price_cents, source,"
@@ -183,7 +183,9 @@ def test_finds_a_token_in_the_past_of_an_issuer_without_any(key: str, tmp_path: 
     )
     empty_token(issuer, "LATE", timezone.now() - timedelta(days=2))
     [statement] = tmp_path.glob("*.statement")
-    assert "Token LATE was not there, and now begins at " in verify(statement)
+    assert ("Token LATE is not in the statement, but its creation time is ") in verify(
+        statement
+    )
 
 
 def test_finds_what_the_owner_rewrote_of_other_histories(

@@ -491,7 +491,7 @@ def test_a_clock_that_was_set_back_far_is_told_in_one_sentence(
     [result] = ledger.set_prices([Price(register.token, 13, "TRADE")], "feed")
     assert isinstance(result, ClockSetBack)
     [told] = [r for r in caplog.records if r.name == "issuers.register.ledger"]
-    assert "The trade itself stands" in told.getMessage()
+    assert "The trade itself is valid" in told.getMessage()
     assert register.state() == before
 
 

@@ -274,7 +274,7 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
         "Reversal of entry 1: 40 LUM",
         OF_LUM
         | {
-            "Entry to be reversed": "1: Mint of 40 units, .* by me",
+            "Reversed entry": "1: Mint of 40 units, .* by me",
             "Supply": ("40", "0 (-100.00%)"),
         },
     ),
@@ -283,8 +283,8 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
         "Price of LUM: €25.00 a unit",
         OF_LUM
         | {
-            "Price of a unit": ("€12.50", "€25.00 (+100.00%)"),
-            "Value of the held units": ("€500.00", "€1,000.00 (+100.00%)"),
+            "Price per unit": ("€12.50", "€25.00 (+100.00%)"),
+            "Value of units held": ("€500.00", "€1,000.00 (+100.00%)"),
         },
     ),
     "DELIVERY": (

@@ -1,6 +1,6 @@
 """Passwords are digested one after the other, by a thread that gives way to all others.
 
-A digest takes a processor for most of a second, and anybody may ask for one.
+A digest takes a processor for most of a second, and anyone can request one.
 """
 
 import os
@@ -70,7 +70,7 @@ digesting = ThreadPoolExecutor(1, "passwords", initializer=give_way)
 
 
 class PBKDF2PasswordHasher(hashers.PBKDF2PasswordHasher):
-    """Django's, in turn; meanwhile others use the connection of who waits for it."""
+    """Django's, in turn; meanwhile others use the connection of the waiting thread."""
 
     def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
         """

@@ -34,7 +34,7 @@ CHANGES_THE_REGISTER = (
         for may in ("file", "decide")
     ),
 )
-"""Who has one of these may deliver shares, name holders, or let others do so."""
+"""Each lets a user deliver shares, name holders, or allow others to."""
 
 
 def is_needed(user: User | AnonymousUser) -> bool:

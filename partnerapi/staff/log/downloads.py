@@ -49,7 +49,7 @@ def download(
 
 
 def printed(request: HttpRequest, of: Of, what: str) -> HttpResponse:
-    """The answer to a page that tells that it is being printed, as its script does."""
+    """The answer to the request that a page's script sends when it is printed."""
     page = request.get_full_path()[:LONGEST_ADDRESS]
     RowChange.objects.note_export(of, what=what, format="print", page=page)
     return HttpResponse(status=204)

@@ -1,4 +1,4 @@
-"""Reads the log of a time, by who did it and to what; the latest first."""
+"""Reads the log of a period, by person and object, the latest first."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -107,7 +107,7 @@ def show_book(request: HttpRequest, pk: UUID) -> HttpResponse:
 
 
 def poll_ladder(request: HttpRequest, pk: UUID) -> HttpResponse:
-    """The ladder alone; 304 to who has it already."""
+    """The ladder alone; 304 if the page already has it."""
     token = token_for(request, pk)
     shown = read(token, timezone.now())
     if shown is None:

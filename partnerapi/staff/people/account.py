@@ -141,7 +141,7 @@ def join(
 
 
 def cash_of(request: HttpRequest, account: Account) -> CashAccount | None:
-    """Its cash, for who may see it."""
+    """Its cash, for users with the right to see it."""
     if not request.user.has_perm("accounts.view_cashaccount"):
         return None
     return CashAccount.objects.select_related("head").get(account=account)

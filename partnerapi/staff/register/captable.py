@@ -1,6 +1,6 @@
 """An issuer's capitalization table at an instant, which the address holds.
 
-It is the table that partners read. As far as they may list holders at once, these come
+It is the table that partners read. Within they may list holders at once, these come
 by value; beyond, in the order of their ids, a page at a time.
 """
 

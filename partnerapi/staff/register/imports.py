@@ -53,8 +53,7 @@ class Upload:
     issuer_id: UUID | None
     creates_holders: bool
     closing_balance: int
-    """What lies at the bank after the last line, as the bank says; euro cents. 0 where
-    the file is no bank statement."""
+    """The bank's balance after the last line, euro cents; 0 for other files."""
 
     @property
     def checksum(self) -> str:
@@ -94,7 +93,7 @@ class Kind:
     columns: str
     permissions: tuple[str, ...]
     run: Callable[[Upload, str, bool], Outcome]
-    """Gets the file, who imports it, and whether nothing is to be written."""
+    """Gets the file, the importer, and whether it is a dry run."""
     of_issuer: bool = False
 
 

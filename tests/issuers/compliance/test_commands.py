@@ -113,7 +113,7 @@ def test_units_are_locked_and_pledged(bo: User):
         "--pledged-to",
         "Bank of Lyon",
     )
-    with pytest.raises(CommandError, match=r"10 may leave. \(UNITS_LOCKED\)"):
+    with pytest.raises(CommandError, match=r"10 can be moved. \(UNITS_LOCKED\)"):
         run(
             "ledger",
             "transfer",

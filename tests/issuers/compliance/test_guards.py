@@ -281,7 +281,7 @@ def test_what_got_past_the_judge_is_found(listed: Listed):
     )
     assert found() == [
         "no entry broke a rule of its time",
-        "investors' profiles stand where their histories have led",
+        "each investor profile agrees with its history",
     ]
 
 

@@ -161,9 +161,9 @@ def test_what_others_have_already_is_left_out(write):
     UserHolder.objects.create(user=other, name="Another", wallet_address=WALLET.lower())
     said = run(write(odd_package()))
     for remark in (
-        "1 e-mail addresses left out: a company has them",
-        "1 LEIs left out: several stakeholders, or a user, have them",
-        "1 wallets left out: several stakeholders, or a holder, have them",
+        "1 e-mail addresses omitted: they belong to companies",
+        "1 LEIs omitted: shared by stakeholders, or taken by a user",
+        "1 wallets omitted: shared by stakeholders, or taken by a holder",
     ):
         assert remark in said
     assert UserHolder.objects.filter(name="North <b>Fund</b> SA").count() == 1
@@ -262,5 +262,5 @@ def test_each_object_has_the_fields_that_ocf_requires(write, tmp_path):
 )
 def test_a_formation_date_that_is_none_is_a_remark(write, said, remark):
     output = run(write(files(ROOT, formation_date=said)))
-    assert f"formation_date {remark}; the issuer gets none" in output
+    assert f"formation_date {remark}; it is left blank" in output
     assert Issuer.objects.get().formation_date is None

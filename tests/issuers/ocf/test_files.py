@@ -49,7 +49,7 @@ def test_files_that_are_not_read_are_named(write, tmp_path, capsys):
     package = files(ROOT) | others
     package["Manifest.ocf.json"]["transactions_files"] += [{"filepath": "./c.json"}]
     [line] = refused(write(package), capsys)
-    assert "transactions_files: names ./c.json; let its name, there and here" in line
+    assert "transactions_files: names ./c.json; rename it in both places" in line
 
 
 @pytest.mark.parametrize(
@@ -58,29 +58,33 @@ def test_files_that_are_not_read_are_named(write, tmp_path, capsys):
         ("Bad.ocf.json", "{oops", "Bad.ocf.json: is not an OCF file"),
         ("Bad.ocf.json", "[" * 100_000, "Bad.ocf.json: is not an OCF file"),
         ("Bad.ocf.json", '{"file_type": "OCF_X", "items": [NaN]}', "Bad.ocf.json: is"),
-        ("Bad.ocf.json", "[]", "Bad.ocf.json: is not an OCF file: it holds no JSON"),
+        (
+            "Bad.ocf.json",
+            "[]",
+            ("Bad.ocf.json: is not an OCF file: it does not contain a JSON"),
+        ),
         ("Bad.ocf.json", {"file_type": "X"}, "Bad.ocf.json: is not an OCF file: its"),
         ("Bad.ocf.json", {"file_type": "OCF_X"}, "Bad.ocf.json: is not an OCF file"),
         (
             "Bad.ocf.json",
             {"file_type": "OCF_X", "items": [3, {"id": "a\0"}, {"id": "b"}]},
-            "Bad.ocf.json, item 1: is no JSON object",
+            "Bad.ocf.json, item 1: is not a JSON object",
         ),
         (
             "Bad.ocf.json",
             {"file_type": "OCF_VALUATIONS_FILE", "items": [ROOT]},
-            "Bad.ocf.json, issue-s1: TX_STOCK_ISSUANCE stands in OCF_TRANSACTIONS_FILE",
+            "Bad.ocf.json, issue-s1: TX_STOCK_ISSUANCE belongs in OCF_TRANS",
         ),
         (
             "Bad.ocf.json",
             {"file_type": "OCF_TRANSACTIONS_FILE", "items": [ROOT | {"id": "ann"}]},
-            "ann: Bad.ocf.json has another object of this id",
+            "ann: Bad.ocf.json has another object with this id",
         ),
         (
             "Manifest.ocf.json",
             files(stock_plans=1)["Manifest.ocf.json"]
             | {"stakeholders_files": [{"filepath": "./V.ocf.json"}]},
-            "Manifest.ocf.json, stakeholders_files: names ./V.ocf.json, which the",
+            "Manifest.ocf.json, stakeholders_files: names ./V.ocf.json, which is not",
         ),
         ("Manifest.ocf.json", {"file_type": "OCF_X", "items": []}, "0 files have the"),
         ("Two.ocf.json", {"file_type": "OCF_MANIFEST_FILE"}, "2 files have the"),
@@ -108,13 +112,13 @@ def test_archives_that_can_not_be_read(tmp_path, write, capsys, monkeypatch):
         archive.writestr("Manifest.ocf.json", json.dumps(files()["Manifest.ocf.json"]))
         with pytest.warns(UserWarning, match="Duplicate name"):
             archive.writestr("Manifest.ocf.json", "{}")
-    assert "stands in the archive twice" in refused(twice, capsys)[0]
+    assert "is in the archive twice" in refused(twice, capsys)[0]
     cut = tmp_path / "cut.zip"
     cut.write_bytes(twice.read_bytes()[:300])
     assert "cannot be unpacked" in refused(cut, capsys)[0]
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert "holds no file whose name ends in .ocf.json" in refused(empty, capsys)[0]
+    assert "contains no file whose name ends in .ocf.json" in refused(empty, capsys)[0]
 
     folder = write(files(ROOT) | {"Bomb.ocf.json": " " * 3_000_000})
     bomb = zipped(folder, tmp_path / "bomb.zip")
@@ -124,7 +128,7 @@ def test_archives_that_can_not_be_read(tmp_path, write, capsys, monkeypatch):
         [line] = refused(path, capsys)
         assert "has more than 1000000 bytes unpacked" in line
     monkeypatch.setattr(reading, "MAX_FILES", 3)
-    assert "holds 5 files, at most 3 are read" in refused(bomb, capsys)[0]
+    assert "contains 5 files; the limit is 3" in refused(bomb, capsys)[0]
 
 
 def test_a_file_that_nothing_is_kept_of_may_be_absent(write, capsys):
@@ -137,7 +141,7 @@ def test_a_file_that_nothing_is_kept_of_may_be_absent(write, capsys):
     package["Manifest.ocf.json"]["transactions_files"] += [{"filepath": "./More.json"}]
     with pytest.raises(CommandError, match="Nothing was changed"):
         run(write(package))
-    assert "names ./More.json, which the package lacks" in capsys.readouterr().err
+    assert "names ./More.json, which is not in the package" in capsys.readouterr().err
 
 
 def test_a_file_that_is_named_without_ocf_is_found(write):
@@ -146,7 +150,7 @@ def test_a_file_that_is_named_without_ocf_is_found(write):
         {"filepath": "./Transactions.json"}
     ]
     said = run(write(package))
-    assert "./Transactions.json: named, and read as Transactions.ocf.json" in said
+    assert "./Transactions.json: named, but read as Transactions.ocf.json" in said
     assert LedgerTransaction.objects.count() == 1
 
 

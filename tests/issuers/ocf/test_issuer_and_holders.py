@@ -110,23 +110,23 @@ def test_holders_are_known_by_their_email_address(load):
         "Joe": None, "Kim": None, "Lea": None,
     }  # fmt: skip
     assert HolderBalance.objects.get(account__user=stored).balance == 5
-    assert "1 holders were known by their e-mail address" in output
-    assert "2 e-mail addresses left out: several stakeholders have them" in output
-    assert "1 e-mail addresses left out: a company has them" in output
+    assert "1 holders were matched by e-mail address" in output
+    assert "2 e-mail addresses omitted: shared by several stakeholders" in output
+    assert "1 e-mail addresses omitted: they belong to companies" in output
 
 
 def test_another_package_of_an_issuer_is_refused(load, capsys):
     load(ROOT)
     with pytest.raises(CommandError, match="1 problem, listed above"):
         load(ROOT, issue("s2", "bob", "5"))
-    assert "nova: was imported before, as nova-sas" in capsys.readouterr().err
+    assert "nova: was already imported as nova-sas" in capsys.readouterr().err
     assert LedgerTransaction.objects.count() == 1
 
 
 def test_a_taken_slug_gets_a_number_and_is_named(load):
     load(ROOT)
     output = load(ROOT, id="other")
-    assert "slug nova-sas is taken: nova-sas-2 given" in output
+    assert "slug nova-sas is taken: nova-sas-2 assigned" in output
     assert Token.objects.filter(symbol="NOVA-CS.2").count() == 1
 
 
@@ -149,7 +149,7 @@ def test_a_token_keeps_what_its_class_says(write):
         ("Odd", "COMMON", None, None, None, None),
         ("Preferred", "PREFERRED", 10, 2, Decimal("0.0001"), "USD"),
     ]
-    assert "2 facts of classes that cannot be kept" in said
+    assert "2 class data that cannot be kept" in said
     assert [t.name for t in Token.objects.order_by("created_at")] == [
         "Common", "Preferred", "Odd"
     ]  # fmt: skip

@@ -77,7 +77,7 @@ pytestmark = pytest.mark.django_db
                 quantity="30.00", reason_text="Repurchased")],
             [("BURN", 30)],
             {"Ann Lee Roy": 70},
-            id="repurchase that is told as a cancellation, too",
+            id="repurchase that is also reported as a cancellation",
         ),
         pytest.param(
             [tx("t", "RETRACTION", "2021-02-01", security_id="s1")],
@@ -247,7 +247,7 @@ def test_only_an_issue_sets_a_price_and_other_prices_are_counted(load):
         issue("s2", "bob", "100", "2021-02-01", share_price=euro("5")),
     )  # fmt: skip
     assert list(TokenPrice.objects.values_list("price_cents")) == [(200,)]
-    assert counted(output, "share prices not of an issue") == 1
+    assert counted(output, "share prices other than issue prices") == 1
     assert balances() == {("Common", "Bob Fox"): 100}
 
 
@@ -271,13 +271,13 @@ def test_fractions_are_whole_in_the_register_and_named(load):
     [
         (issue("s2", "ghost", "1"), "stakeholder_id 'ghost' is not in the package"),
         (issue("s2", "ann", "1", of="x"), "stock_class_id 'x' is not in the package"),
-        (issue("s2", "ann", "-1"), "quantity is '-1'; it has to be a number"),
-        (issue("s2", "ann", "1e9"), "quantity is '1e9'; it has to be a number"),
-        (issue("s2", "ann", None), "quantity is None; it has to be a number"),
-        (issue("s2", "ann", str(2**64)), f"quantity is {2**64}; at most"),
-        (issue("s2", "ann", "1", "soon"), "date 'soon' is no date like 2026-01-31"),
+        (issue("s2", "ann", "-1"), "quantity is '-1'; it must be a number"),
+        (issue("s2", "ann", "1e9"), "quantity is '1e9'; it must be a number"),
+        (issue("s2", "ann", None), "quantity is None; it must be a number"),
+        (issue("s2", "ann", str(2**64)), f"quantity is {2**64}; the limit"),
+        (issue("s2", "ann", "1", "soon"), "date 'soon' is not a date like 2026-01-31"),
         (issue("s2", "ann", "1", "2999-01-01"), "date 2999-01-01 is in the future"),
-        (issue("", "ann", "1"), "security_id is ''; it has to be an id"),
+        (issue("", "ann", "1"), "security_id is ''; it must be an id"),
         (issue("s2", "ann", "1", share_price="5"), "share_price '5' has no amount"),
         (
             tx("b", "RETRACTION", "2021-02-01", security_id="s9"),
@@ -299,7 +299,7 @@ def test_fractions_are_whole_in_the_register_and_named(load):
         (
             tx("b", "TRANSFER", "2021-02-01", security_id="s1", quantity="100",
                resulting_security_ids=["s1"]),
-            "its security comes of itself",
+            "its security results from itself",
         ),
         (
             tx("b", "TRANSFER", "2021-02-01", security_id="s1", quantity="69",
@@ -319,7 +319,7 @@ def test_fractions_are_whole_in_the_register_and_named(load):
         (
             tx("b", "CONVERSION", "2021-02-01", security_id="s1",
                resulting_security_ids="pre-100"),
-            "resulting_security_ids is 'pre-100'; it has to be a list of ids",
+            "resulting_security_ids is 'pre-100'; it must be a list of ids",
         ),
         (
             tx("b", "CLASS_SPLIT", "2021-02-01", stock_class_id="com",
@@ -377,7 +377,7 @@ def test_an_event_that_is_told_twice_has_the_earlier_date(load):
     [_, burnt] = LedgerTransaction.objects.order_by("seq")
     assert burnt.kind == "BURN"
     assert burnt.effective_at == datetime(2021, 2, 1, tzinfo=UTC)
-    assert "1 cancellations that are repurchases, too: entered once" in said
+    assert "1 cancellations that are also repurchases: entered once" in said
 
 
 def test_two_cancellations_are_two(write, capsys):

@@ -83,10 +83,8 @@ def test_a_real_package_agrees_with_an_independent_replay(test_data):
         "stakeholders without shares": 1,
     }.items():
         assert counted(output, what) == count
-    assert output.count("another md5 than the manifest says") == 5
-    assert (
-        "4 TX_EQUITY_COMPENSATION_EXERCISE: stock that it results in has no" in output
-    )
+    assert output.count("its md5 differs from the manifest") == 5
+    assert "4 TX_EQUITY_COMPENSATION_EXERCISE: the resulting stock has no" in output
     reasons = LedgerTransaction.objects.filter(kind="BURN").values_list("reason")
     assert (
         "TX_STOCK_CANCELLATION sc_01: Cancelling the remaining securities",
@@ -187,7 +185,7 @@ def test_what_has_no_place_is_counted(write):
         "TX_CONVERTIBLE_ISSUANCE", "STAKEHOLDER.tax_ids",
     ):  # fmt: skip
         assert counted(output, what) == 1
-    assert "Plans.ocf.json: read, though the manifest does not name it" in output
+    assert "Plans.ocf.json: read, although the manifest does not name it" in output
 
 
 def test_a_package_without_classes_is_an_issuer(load):

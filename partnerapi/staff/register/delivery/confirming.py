@@ -189,7 +189,7 @@ def released(found: Preview, user: User) -> DeliveryJob:
 
 
 def deliver_here(job: DeliveryJob, actor: str = "") -> None:
-    """Deliver the next step in this request; its page tells what was held."""
+    """Deliver the next step in this request; its page shows which lock was held."""
     try:
         delivery.deliver_next(job, actor)
     except LockTimeout as error:

@@ -37,9 +37,9 @@ from partnerapi.staff.register.delivery.confirming import (
 
 JOBS_OF_A_PAGE = 50
 AT_WORK = timedelta(seconds=10)
-"""How long after its last step a delivery is told to run."""
+"""How long after its last step a delivery counts as running."""
 PATIENCE = timedelta(minutes=1)
-"""How long one waits for a worker, or for a lock, before it is told to have stopped."""
+"""How long a delivery waits for a worker or a lock before it counts as stopped."""
 REQUESTS_LOOKED_AT = 50
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
