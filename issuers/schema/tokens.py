@@ -61,7 +61,7 @@ TokenVisibility = enumeration(
     "TokenVisibility",
     "Visibility of a token.",
     {
-        Visibility.PUBLIC: "Everybody.",
+        Visibility.PUBLIC: "Everyone.",
         Visibility.PRIVATE: "Partners with a grant for the issuer.",
     },
 )

@@ -50,7 +50,7 @@ READ_ONLY = (
     "TokenRule", "Market", "Order",
 )  # fmt: skip
 EDITABLE = [model for model in MODELS if model.__name__ not in READ_ONLY]
-ANSWER = b'{"data": {"told": "to the partner"}}'
+ANSWER = b'{"data": {"said": "to the partner"}}'
 # Part of a row of the sandbox, by model.
 SEARCHES = {
     "Country": ("Slov", 2),
@@ -227,7 +227,7 @@ def test_a_row_is_shown_without_its_secrets(staff, model):
         assert bytes(row.secret_digest).hex() not in response.content.decode()
         assert "secret" not in response.content.decode()
     if model is IdempotencyRecord:
-        assert "told" not in response.content.decode()
+        assert "said" not in response.content.decode()
         assert str(row.key) in response.content.decode()
 
 

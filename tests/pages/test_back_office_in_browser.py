@@ -348,7 +348,7 @@ def test_staff_see_what_a_delivery_would_do_and_ask_for_it(readable, running_ser
     page.get_by_role("link", name="Refused lines only").click()
     page.get_by_text("No line was refused so far").wait_for()
     page.get_by_role("button", name="Cancel the remaining lines").click()
-    page.get_by_text("as they were").wait_for()
+    page.get_by_text("remain undelivered").wait_for()
     assert found == []
 
 

@@ -107,4 +107,4 @@ def test_a_delivery_is_previewed_and_asked_for(people):
     asker.press("button", "Submit for approval")
     asker.page.get_by_text("nothing is delivered before it is approved").wait_for()
     asker.press("button", "Cancel the remaining lines")
-    asker.page.get_by_text("as they were").wait_for()
+    asker.page.get_by_text("remain undelivered").wait_for()
