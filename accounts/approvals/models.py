@@ -27,7 +27,7 @@ class ApprovalKind(models.TextChoices):
     KEY = "KEY", "API key"
     CLOSING = "CLOSING", "Closing of an account"
     WITHDRAWAL = "WITHDRAWAL", "Withdrawal of cash"
-    ASSIGNMENT = "ASSIGNMENT", "Assignment of unknown money"
+    ASSIGNMENT = "ASSIGNMENT", "Assignment of an unallocated receipt"
     RULE = "RULE", "Rule of a token"
     LIFTING = "LIFTING", "Lifting of a restriction"
     BUST = "BUST", "Bust of a trade"

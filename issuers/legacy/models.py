@@ -199,7 +199,7 @@ class DeliveryJob(models.Model):
 
     class Source(models.TextChoices):
         TREASURY = "TREASURY", "From the treasury"
-        MINT = "MINT", "Made for it"
+        MINT = "MINT", "Newly issued"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid7, editable=False)
     source = models.CharField(max_length=8, choices=Source)

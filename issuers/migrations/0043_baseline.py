@@ -67,7 +67,7 @@ MODELS = [
         name='DeliveryJob',
         fields=[
             ('id', models.UUIDField(default=uuid_utils.compat.uuid7, editable=False, primary_key=True, serialize=False)),
-            ('source', models.CharField(choices=[('TREASURY', 'From the treasury'), ('MINT', 'Made for it')], max_length=8)),
+            ('source', models.CharField(choices=[('TREASURY', 'From the treasury'), ('MINT', 'Newly issued')], max_length=8)),
             ('position', models.PositiveIntegerField(default=0)),
             ('delivered', models.PositiveIntegerField(default=0)),
             ('skipped', models.PositiveIntegerField(default=0)),
