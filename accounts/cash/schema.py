@@ -107,7 +107,7 @@ class CashBalance(graphene.ObjectType):
 
 
 class CashEntry(graphene.ObjectType):
-    """A change of an account's cash. It never changes itself."""
+    """A change of an account's cash. An entry is never altered."""
 
     id = graphene.ID(
         required=True,

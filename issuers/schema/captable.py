@@ -224,17 +224,17 @@ class CapitalizationTable(graphene.ObjectType):
         Uint64,
         required=True,
         cost=Cost(points=5),
-        description="How many users held units. Where they held several tokens, the "
+        description="Number of users who held units. If they held several tokens, the "
         f"holders of each are counted, which costs {READING_COST} points and 1 per "
         f"{COUNTED_PER_POINT}.",
     )
     holders_connection = connection_field(
         CapitalizationTableHolderConnection,
         "All holders, by user id, without a limit. A cursor contains the instant: pass "
-        "it with the `date` of the table's first page, or without a date, and the "
-        "whole object is of that table; any other date is INVALID_CURSOR; "
-        f"{NULLS_ISSUER}. A page costs {READING_COST} points in addition to its rows; "
-        "`totalCount` as much as `holderCount`.",
+        "it with the `date` of the table's first page, or without a date. The whole "
+        "object is then as of that instant; any other date is INVALID_CURSOR. "
+        f"{NULLS_ISSUER.capitalize()}. A page costs {READING_COST} points in addition "
+        "to its rows; `totalCount` costs as much as `holderCount`.",
     )
     tokens = Field(
         graphene.List(graphene.NonNull(CapitalizationTableToken)),

@@ -61,8 +61,8 @@ TokenVisibility = enumeration(
     "TokenVisibility",
     "Visibility of a token.",
     {
-        Visibility.PUBLIC: "Everyone.",
-        Visibility.PRIVATE: "Partners with a grant for the issuer.",
+        Visibility.PUBLIC: "Visible to everyone.",
+        Visibility.PRIVATE: "Visible to partners with a grant for the issuer.",
     },
 )
 

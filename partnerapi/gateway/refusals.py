@@ -34,7 +34,7 @@ class MethodNotAllowed(Refusal):
 
 
 class NotAcceptable(Refusal):
-    """`Accept` admits no type that is answered."""
+    """`Accept` excludes every media type of the response."""
 
     code, status = "NOT_ACCEPTABLE", 406
     example = "`Accept: text/html`"
@@ -86,8 +86,8 @@ class InsecureTransport(Refusal):
 
 
 class AnswerNotReplayed(Refusal):
-    """The first answer of the Idempotency-Key needed a scope (`requiredScope`) that the
-    API key does not have. The mutation is not done again."""
+    """The first response of the Idempotency-Key needed a scope (`requiredScope`) that
+    the API key does not have. The mutation is not executed again."""
 
     code, status = "FORBIDDEN", 403
     example = "a retry with a key that has lost the scope"
@@ -95,9 +95,9 @@ class AnswerNotReplayed(Refusal):
 
 
 class Unavailable(Refusal):
-    """The service cannot answer now: its database is away, only reads, is full, or
-    refuses it, or no standby has confirmed a change. Where `outcome` is `UNKNOWN`, a
-    mutation may have happened: the same `Idempotency-Key` tells."""
+    """The service cannot answer now: its database is unreachable, read-only or full, or
+    refuses access, or no standby has confirmed a change. If `outcome` is `UNKNOWN`, a
+    mutation may have been executed: retry with the same `Idempotency-Key`."""
 
     code, status = "UNAVAILABLE", 503
     example = "any request while the database restarts"

@@ -116,8 +116,8 @@ EDGE = Cost(points=0, items=1)
 
 NULL_ITEMS = "An object nulled by an error is null here and missing in `edges`."
 NO_NULL_ITEMS = (
-    "None is null: an error that would null one nulls the nearest object above the "
-    "list that may be null, or the whole answer."
+    "Items are non-null: an error in one nulls the nearest nullable object above the "
+    "list, or the whole response."
 )
 
 

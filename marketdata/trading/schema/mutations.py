@@ -174,8 +174,8 @@ class PlaceOrdersPayload(graphene.ObjectType):
         graphene.List(graphene.NonNull(PlaceOrderResult)),
         required=True,
         cost=Cost(items=1, beyond=1),
-        description="One per order, in the order of the list. Every 4 beyond the first "
-        "cost one more.",
+        description="One per order, in the order of the list. Each 4 beyond the first "
+        "cost as much as one.",
     )
 
     def resolve_results(payloads, info):
@@ -189,8 +189,8 @@ class AmendOrderPayload(OrderAndExecutions, graphene.ObjectType):
         graphene.List(graphene.NonNull(Execution)),
         required=True,
         cost=EXECUTIONS,
-        description="Immediate fills of the amendment, in order. Every 4 beyond the "
-        "first cost one more.",
+        description="Immediate fills of the amendment, in order. Each 4 beyond the "
+        "first cost as much as one.",
     )
     kept_priority = graphene.Boolean(
         required=True,
@@ -305,7 +305,7 @@ class Mutation(graphene.ObjectType):
             required=True,
             description="The orders to cancel; if empty, all your orders.",
         ),
-        description="Cancel all open orders of an account, of a token, or or all your "
+        description="Cancel all open orders of an account, of a token, or all your "
         "orders, in one transaction. Every 4 orders cost 1 additional point. "
         f"{LOCKS} Needs the scope `trading:write`.",
     )
