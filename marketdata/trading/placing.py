@@ -1,4 +1,4 @@
-"""Processes an order: it is judged, trades at once, and the rest may stay.
+"""Processes an order: checks and matches it, and may leave the rest in the book.
 
 All work happens on a `Round`; no code here uses the database.
 """
