@@ -1,4 +1,4 @@
-"""What the reference page tells, read from the schema, the settings and the errors."""
+"""What the reference page shows, read from the schema, the settings and the errors."""
 
 import re
 from collections.abc import Iterator

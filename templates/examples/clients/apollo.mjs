@@ -18,7 +18,7 @@ const retryIf = (error) =>
 const client = new ApolloClient({
   cache: new InMemoryCache(),
   link: ApolloLink.from([
-    // Retries requests that were lost or asked to wait: the same body, the same key.
+    // Retries with the same body and key when a response is lost or asks to wait.
     new RetryLink({ attempts: { max: 5, retryIf } }),
     new HttpLink({
       uri: process.env.PARTNER_API_URL,
@@ -51,16 +51,16 @@ const { data } = await client.query({ query: ACCOUNTS });
 const [account] = data.accounts.nodes;
 console.log("account", account.id, account.user.displayName);
 
-// A key for each change, kept until its answer has come.
+// One key per change; keep it until you have the response.
 const key = crypto.randomUUID();
 const change = await update(account.id, "SUSPENDED", key);
 console.log(change.account.status, change.changedAt);
 
-// Sent again, it changes nothing: the first answer comes back.
+// A repeated request changes nothing and returns the first response.
 const again = await update(account.id, "SUSPENDED", key);
 console.log(again.account.status, again.changedAt);
 
-// Decide by the code: messages are for people and may change.
+// Branch on the code: messages are for people and may change.
 try {
   await update(account.id, "PENDING", crypto.randomUUID());
 } catch (error) {

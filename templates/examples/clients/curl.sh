@@ -11,7 +11,7 @@ update='mutation ($input: UpdateAccountStatusInput!) {'
 update="$update updateAccountStatus(input: \$input)"
 update="$update { changedAt account { id status } } }"
 
-# A lost connection, 429 and 5xx are tried again: the same body, the same key.
+# Retries with the same body and key after a lost connection, 429 or 5xx.
 post() {
   curl --silent --show-error --max-time 15 --retry 4 --retry-all-errors \
     --header 'Content-Type: application/json' \
@@ -35,13 +35,13 @@ post "{\"query\": \"$accounts\"}"
 account=$(first id)
 test -n "$account"
 
-# A key for each change, kept until its answer has come.
+# One key per change; keep it until you have the response.
 key=$(new_key)
 change_status SUSPENDED "$key"
 
-# Sent again, it changes nothing: the first answer comes back.
+# A repeated request changes nothing and returns the first response.
 change_status SUSPENDED "$key"
 
-# Decide by the code: messages are for people and may change.
+# Branch on the code: messages are for people and may change.
 change_status PENDING "$(new_key)"
 echo "refused: $(first code)"

@@ -44,17 +44,17 @@ with Client(transport=transport) as session:
     account = accounts[0]
     print("account", account["id"], account["user"]["displayName"])
 
-    # A key for each change, kept until its answer has come.
+    # One key per change; keep it until you have the response.
     key = uuid.uuid4()
     change = update(session, account["id"], "SUSPENDED", key)
     print(change["account"]["status"], change["changedAt"])
 
-    # Sent again, it changes nothing: the first answer comes back.
+    # A repeated request changes nothing and returns the first response.
     change = update(session, account["id"], "SUSPENDED", key)
     print(change["account"]["status"], change["changedAt"])
     print("replayed:", transport.response_headers["Idempotent-Replayed"])
 
-    # Decide by the code: messages are for people and may change.
+    # Branch on the code: messages are for people and may change.
     try:
         update(session, account["id"], "PENDING", uuid.uuid4())
     except TransportQueryError as refused:

@@ -15,7 +15,7 @@ const client = new Client({
   requestPolicy: "network-only",
   fetchOptions: { headers },
   exchanges: [
-    // Retries requests that were lost or asked to wait: the same body, the same key.
+    // Retries with the same body and key when a response is lost or asks to wait.
     retryExchange({ maxNumberAttempts: 5, retryIf }),
     fetchExchange,
   ],
@@ -65,7 +65,7 @@ const [account] = accounts.nodes;
 const { available, depositReference } = account.cash;
 console.log("deposit: name", depositReference, "available:", available);
 
-// The order: at the worst price that is allowed, at once or not at all.
+// The order: at the worst price allowed, immediately or not at all.
 const key = crypto.randomUUID();
 const { tickSize, capPrice } = token.market;
 const input = {
@@ -77,7 +77,7 @@ const input = {
   timeInForce: "IOC",
   clientOrderID: key,
 };
-// These headers replace the client's, so the API key is named again.
+// These headers replace the client's, so they repeat the API key.
 const fetchOptions = { headers: { ...headers, "Idempotency-Key": key } };
 const { placeOrder } = await answer(
   client.mutation(PLACE, { input }, { fetchOptions }),
@@ -86,12 +86,12 @@ for (const { quantity, price } of placeOrder.executions) {
   console.log("filled:", quantity, "at", price, "cents");
 }
 
-// What you called the order finds it, should the answer have been lost.
+// If the response was lost, your name for the order finds it.
 const named = { account: account.id, name: key };
 const { order } = await answer(client.query(MINE, named));
 console.log("order:", order.status);
 
-// The table: who holds what, settled with the order.
+// The capitalization table, updated in the order's transaction.
 const told = await answer(client.query(TABLE, { account: account.id }));
 const { holderCount } = told.issuer.capitalizationTable;
 console.log("holders:", holderCount);

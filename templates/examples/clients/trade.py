@@ -64,7 +64,7 @@ with Client(transport=transport) as session:
     cash, market = account["cash"], token["market"]
     print("deposit: name", cash["depositReference"], "available:", cash["available"])
 
-    # The order: at the worst price that is allowed, at once or not at all.
+    # The order: at the worst price allowed, immediately or not at all.
     key = str(uuid.uuid4())
     order = {
         "accountID": account["id"],
@@ -79,11 +79,11 @@ with Client(transport=transport) as session:
     for execution in placed["executions"]:
         print("filled:", execution["quantity"], "at", execution["price"], "cents")
 
-    # What you called the order finds it, should the answer have been lost.
+    # If the response was lost, your name for the order finds it.
     mine = ask(MINE, account=account["id"], name=key)["order"]
     print("order:", mine["status"])
 
-    # The table: who holds what, settled with the order.
+    # The capitalization table, updated in the order's transaction.
     told = ask(TABLE, account=account["id"])
     table = told["issuer"]["capitalizationTable"]
     print(

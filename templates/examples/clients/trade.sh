@@ -6,7 +6,7 @@ set -eu
 answer=$(mktemp)
 trap 'rm -f "$answer"' EXIT
 
-# A lost connection, 429 and 5xx are tried again: the same body, the same key.
+# Retries with the same body and key after a lost connection, 429 or 5xx.
 post() {
   curl --silent --show-error --max-time 15 --retry 4 --retry-all-errors \
     --header 'Content-Type: application/json' \
@@ -30,7 +30,7 @@ token=$(first id)
 tick=$(first tickSize)
 limit=$(($(first capPrice) / tick * tick))
 
-# The order: at the worst price that is allowed, at once or not at all.
+# The order: at the worst price allowed, immediately or not at all.
 place='mutation ($input: PlaceOrderInput!) { placeOrder(input: $input) {'
 place="$place order { id status filledQuantity filledValue }"
 place="$place executions { price quantity ledgerSequence } } }"
@@ -42,14 +42,14 @@ post "{\"query\": \"$place\", \"variables\": {\"input\": {$order}}}" \
   --header "Idempotency-Key: $key" \
   --write-out 'replayed: %header{idempotent-replayed}\n'
 
-# The fill, which the answer told already: what you called the order finds it.
+# The fill, also in the first response: your name for the order finds it.
 mine='query ($account: ID!, $name: String!) {'
 mine="$mine order(accountID: \$account, clientOrderID: \$name) { status"
 mine="$mine filledQuantity executions { nodes { price quantity at } } } }"
 post "{\"query\": \"$mine\", \"variables\": {\"account\": \"$account\", \"name\": \"$key\"}}"
 echo "order: $(first status)"
 
-# The table: who holds what, settled with the order.
+# The capitalization table, updated in the order's transaction.
 table='query ($account: String!) { account(id: $account) {'
 table="$table holdings { balance token { symbol } } }"
 table="$table issuer(slug: \\\"tidewick-instruments\\\") {"

@@ -14,7 +14,7 @@ const client = new Client({
   preferGetMethod: false, // urql sends short queries by GET otherwise
   fetchOptions: { headers },
   exchanges: [
-    // Retries requests that were lost or asked to wait: the same body, the same key.
+    // Retries with the same body and key when a response is lost or asks to wait.
     retryExchange({ maxNumberAttempts: 5, retryIf }),
     fetchExchange,
   ],
@@ -33,7 +33,7 @@ const UPDATE = gql`
 
 async function update(accountID, status, key) {
   const variables = { input: { accountID, status } };
-  // These headers replace the client's, so the API key is named again.
+  // These headers replace the client's, so they repeat the API key.
   const fetchOptions = { headers: { ...headers, "Idempotency-Key": key } };
   const result = await client.mutation(UPDATE, variables, { fetchOptions });
   if (result.error) throw result.error;
@@ -45,16 +45,16 @@ if (error) throw error;
 const [account] = data.accounts.nodes;
 console.log("account", account.id, account.user.displayName);
 
-// A key for each change, kept until its answer has come.
+// One key per change; keep it until you have the response.
 const key = crypto.randomUUID();
 const change = await update(account.id, "SUSPENDED", key);
 console.log(change.account.status, change.changedAt);
 
-// Sent again, it changes nothing: the first answer comes back.
+// A repeated request changes nothing and returns the first response.
 const again = await update(account.id, "SUSPENDED", key);
 console.log(again.account.status, again.changedAt);
 
-// Decide by the code: messages are for people and may change.
+// Branch on the code: messages are for people and may change.
 try {
   await update(account.id, "PENDING", crypto.randomUUID());
 } catch (error) {
