@@ -9,7 +9,7 @@ from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from accounts.keys.models import ApiKey, Partner
 from issuers.models import Issuer, IssuerGrant
-from partnerapi.core.money import counted
+from partnerapi.core.money import plural
 
 
 def grant_content(partner: Partner, issuer: Issuer | None) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class GiveGrant:
         warning = (
             f"The partner can read the shareholders of {issuer or 'every company'}, "
             "within the scopes of its keys. It holds "
-            f"{counted(live.count(), 'active key')}."
+            f"{plural(live.count(), 'active key')}."
         )
         return Preview(rows, [warning], links)
 

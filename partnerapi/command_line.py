@@ -114,7 +114,7 @@ RENAMED = {
 LEDGER_VERBS = ("show", "mint", "burn", "transfer", "reverse", "set-price")
 
 
-def renamed(argv: list[str]) -> list[str]:
+def translate_old_name(argv: list[str]) -> list[str]:
     """The arguments with the command's present name; says so where it was renamed."""
     old, rest = "".join(argv[1:2]), argv[2:]
     if rest and (verb := respell(old, rest[0])):
@@ -144,7 +144,7 @@ class CommandLine(ManagementUtility):
     def __init__(self, argv: list[str]) -> None:
         if argv[1:2] == ["help"] and len(argv) > 2 and argv[2][0] != "-":
             argv = [argv[0], *argv[2:], "--help"]
-        super().__init__(renamed(argv))
+        super().__init__(translate_old_name(argv))
 
     def main_help_text(self, commands_only: bool = False) -> str:
         if commands_only or "--all" in self.argv:

@@ -10,7 +10,7 @@ from accounts.people.schema import User
 from accounts.totals import Listed, totals
 from partnerapi.core.errors import BadUserInput, NotFound, RequestTimeout
 from partnerapi.core.filters import narrow
-from partnerapi.core.lock_waits import LockTimeout, named
+from partnerapi.core.lock_waits import LockTimeout, name_locked_row
 from partnerapi.graphql.cost import MUTATION, Field
 from partnerapi.graphql.pages import read_pages, read_rows
 from partnerapi.graphql.relay import (
@@ -279,7 +279,7 @@ class Mutation(graphene.ObjectType):
             )
         actor = models.Actor(caller.login, is_staff=False)
         try:
-            with named():
+            with name_locked_row():
                 previous = account.change_status(
                     input["status"], actor, input.get("reason")
                 )

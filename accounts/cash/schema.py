@@ -11,7 +11,7 @@ from accounts.applicants.models import REFERENCE
 from accounts.cash import models
 from accounts.cash.withdrawals import request_withdrawal
 from partnerapi.core.errors import BadUserInput, NotFound, RequestTimeout
-from partnerapi.core.lock_waits import LockTimeout, named
+from partnerapi.core.lock_waits import LockTimeout, name_locked_row
 from partnerapi.graphql.cost import FOUND, MUTATION, Field
 from partnerapi.graphql.pages import Page, read_pages, read_rows
 from partnerapi.graphql.relay import (
@@ -326,7 +326,7 @@ class Mutation(graphene.ObjectType):
                 "You have no account with this id.", argument="input.accountID"
             )
         try:
-            with named():
+            with name_locked_row():
                 withdrawal = request_withdrawal(
                     account, input["amount"], input["reference"], caller.login
                 )

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from accounts.totals import Listed, total_is_kept
-from partnerapi.core.invariants import Finding, Invariant, judged
+from partnerapi.core.invariants import Finding, Invariant, check_invariants_and_guards
 
 
 def verify() -> Iterator[Finding]:
     """Check every invariant, then the guards."""
-    return judged(INVARIANTS)
+    return check_invariants_and_guards(INVARIANTS)
 
 
 HELD = "status IN ('REQUESTED', 'APPROVED')"

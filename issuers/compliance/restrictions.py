@@ -16,7 +16,7 @@ from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.approvals import token_facts, token_links
 from issuers.register.models import HolderBalance
-from partnerapi.core.money import counted
+from partnerapi.core.money import plural
 
 Kind = Restriction.Kind
 
@@ -118,7 +118,7 @@ class LiftRestriction:
             account=whose, balance__gt=0, **({"token": token} if token else {})
         ).aggregate(units=Sum("balance"), tokens=Count("token"))
         if held["units"]:
-            said = f"{held['units']:,} units of {counted(held['tokens'], 'token')}"
+            said = f"{held['units']:,} units of {plural(held['tokens'], 'token')}"
             rows.append(("Holdings of this holder", "", said))
         return Preview(rows, links=links)
 

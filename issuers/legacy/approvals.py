@@ -14,7 +14,7 @@ from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.models import Token
 from issuers.register.approvals import token_facts, token_links, worth
 from partnerapi.core.database import fetch
-from partnerapi.core.money import counted, growth, percent
+from partnerapi.core.money import growth, percent, plural
 
 MOST_TOKENS, MOST_LINES = 10, 5
 """Of a delivery, that a preview names one by one: the largest."""
@@ -68,9 +68,9 @@ def delivery_title(job: DeliveryJob) -> str:
     lines, shares = delivery.frozen_totals(job)
     ids = [part.token for part in parts(job)]
     symbols = [token.symbol for token in Token.objects.filter(pk__in=ids[:1])]
-    more = f" and {counted(len(ids) - 1, 'other token')}" if len(ids) > 1 else ""
+    more = f" and {plural(len(ids) - 1, 'other token')}" if len(ids) > 1 else ""
     named = f"{shares:,} {symbols[0]}{more}" if symbols else f"{shares:,} shares"
-    return f"Delivery of {named}: {counted(lines, 'legacy line')}"
+    return f"Delivery of {named}: {plural(lines, 'legacy line')}"
 
 
 def largest(job: DeliveryJob) -> list[LegacyShareholder]:
@@ -103,9 +103,9 @@ class ReleaseDelivery:
             rows += token_facts(token)
             links |= token_links(token)
         shares = int(content["shares"])
-        lines = counted(content["lines"], "legacy line")
+        lines = plural(content["lines"], "legacy line")
         rows += [
-            ("Lines", "", f"{lines}, {counted(shares, 'share')}"),
+            ("Lines", "", f"{lines}, {plural(shares, 'share')}"),
             ("Source", "", "Newly issued units" if is_made else "The treasury"),
             ("Started by", "", job.created_by),
         ]
@@ -115,7 +115,7 @@ class ReleaseDelivery:
             supply, treasury = int(head.supply), int(head.supply - head.held)
             if len(found) > 1:
                 name = f"{token.symbol} of {token.issuer}"
-                said = f"{counted(part.lines, 'line')}, {counted(part.shares, 'share')}"
+                said = f"{plural(part.lines, 'line')}, {plural(part.shares, 'share')}"
                 rows.append((name, "", said))
                 links[name] = token
             symbol, price = token.symbol, head.price_cents
@@ -136,12 +136,12 @@ class ReleaseDelivery:
                     f"Holders of {symbol}",
                     f"{head.holder_count:,}",
                     f"{head.holder_count + part.new_holders:,} "
-                    f"({counted(part.holders, 'holder')} will receive units)",
+                    f"({plural(part.holders, 'holder')} will receive units)",
                 )
             )
         if more := found[MOST_TOKENS:]:
-            said = counted(sum(part.shares for part in more), "share")
-            rows.append((counted(len(more), "other token"), "", said))
+            said = plural(sum(part.shares for part in more), "share")
+            rows.append((plural(len(more), "other token"), "", said))
         for number, line in enumerate(largest(job), 1):
             name = f"Largest line, no. {number}"
             units = line.number_of_shares

@@ -109,7 +109,7 @@ class DryRun:
         Raises:
             LockTimeout: a ledger stayed locked for too long.
         """
-        with lock_waits.named(), transaction.atomic():
+        with lock_waits.name_locked_row(), transaction.atomic():
             rows = {row.pk: row for row in lines(ids)}
             due = pending(rows.values())
             # This opens missing ledger accounts; the rollback undoes it.
@@ -213,7 +213,7 @@ def deliver_next(job: DeliveryJob, actor: str = "") -> int:
     Raises:
         LockTimeout: lines or ledgers stayed locked; nothing was delivered.
     """
-    with lock_waits.named(), transaction.atomic():
+    with lock_waits.name_locked_row(), transaction.atomic():
         locked_job = DeliveryJob.objects.select_for_update().get(pk=job.pk)
         step = None
         if locked_job.is_open:
@@ -249,7 +249,7 @@ def close_job(job: DeliveryJob) -> None:
     Raises:
         LockTimeout: a process that delivers a step did not finish in time.
     """
-    with lock_waits.named(), transaction.atomic():
+    with lock_waits.name_locked_row(), transaction.atomic():
         locked_job = DeliveryJob.objects.select_for_update().get(pk=job.pk)
         if locked_job.finished_at is None:
             locked_job.finished_at = timezone.now()

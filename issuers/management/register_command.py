@@ -106,7 +106,7 @@ def writing(dry_run: bool, approval: UUID | None = None) -> Iterator[None]:
     """
     carried = [approval] if approval else []
     try:
-        with lock_waits.named(), carrying(carried):
+        with lock_waits.name_locked_row(), carrying(carried):
             yield
             transaction.set_rollback(dry_run)
     except NotApproved as error:

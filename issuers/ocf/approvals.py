@@ -6,7 +6,7 @@ from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from issuers.models import Issuer
 from issuers.ocf.writing import ImportedPackage
-from partnerapi.core.money import counted
+from partnerapi.core.money import plural
 
 
 def register_content(imported: ImportedPackage) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def register_content(imported: ImportedPackage) -> dict[str, Any]:
 
 
 def register_title(imported: ImportedPackage, name: str) -> str:
-    tokens = counted(len(imported.tokens), "token")
+    tokens = plural(len(imported.tokens), "token")
     return f"Register of {imported.issuer} with {tokens}, from {name}"
 
 

@@ -6,14 +6,19 @@ from accounts.totals import Listed, total_is_kept
 from issuers.models.tokens import MAX_UNITS, MAX_VALUE
 from issuers.register.kinds import EntryKind
 from issuers.register.rule_verification import RULE_INVARIANTS, keep_judged
-from partnerapi.core.invariants import Finding, Invariant, checked, judged
+from partnerapi.core.invariants import (
+    Finding,
+    Invariant,
+    check_constraints,
+    check_invariants_and_guards,
+)
 
 
 def verify() -> Iterator[Finding]:
     """Check every invariant, then the guards, then every CHECK of all tables."""
     keep_judged()
-    yield from judged(INVARIANTS + RULE_INVARIANTS)
-    yield checked()
+    yield from check_invariants_and_guards(INVARIANTS + RULE_INVARIANTS)
+    yield check_constraints()
 
 
 def literal(text: str | None) -> str:

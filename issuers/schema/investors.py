@@ -14,7 +14,7 @@ from accounts.people import models as people
 from accounts.people.schema import Country, read_countries
 from issuers.compliance.models import Restriction
 from partnerapi.core.errors import BadUserInput, NotFound, RequestTimeout
-from partnerapi.core.lock_waits import LockTimeout, named
+from partnerapi.core.lock_waits import LockTimeout, name_locked_row
 from partnerapi.graphql.cost import MUTATION, Cost, Field
 from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.relay import enumeration, key_of
@@ -248,7 +248,7 @@ class Mutation(graphene.ObjectType):
                 status=account.status,
             )
         try:
-            with named():
+            with name_locked_row():
                 investors.attest(account, facts_of(input))
         except LockTimeout as error:
             raise RequestTimeout(

@@ -31,7 +31,7 @@ from marketdata.models import (
     Side,
 )
 from partnerapi.core.database import SCHEMA_FIRST, rows_of
-from partnerapi.core.guarding import compared
+from partnerapi.core.guarding import compare_guards
 
 ROWS_AT_ONCE = 5_000
 
@@ -82,7 +82,7 @@ def verify(
                 cursor.execute(ONE_INSTANT)
                 cursor.execute(SCHEMA_FIRST)
             Verification(token, rules, feed).run(advance)
-    rules.guards.figure, wrong = compared()
+    rules.guards.figure, wrong = compare_guards()
     rules.guards.breaches.extend(wrong)
     return rules.all()
 

@@ -33,7 +33,7 @@ from marketdata.trading.queues import BUY, SELL, RanOut
 from marketdata.trading.round import Request, Round
 from marketdata.trading.writing import write
 from partnerapi.core.errors import BadUserInput, PartnerAPIError
-from partnerapi.core.lock_waits import LockTimeout, named
+from partnerapi.core.lock_waits import LockTimeout, name_locked_row
 
 logger = logging.getLogger(__name__)
 
@@ -198,7 +198,7 @@ def expire_due(at: datetime) -> int:
     ended = 0
     for token_id in sorted(tokens):
         try:
-            with named():
+            with name_locked_row():
                 ended += expire(token_id)
         except LockTimeout as error:
             logger.warning("Orders will be cancelled a little later: %s", error)

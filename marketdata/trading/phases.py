@@ -24,7 +24,7 @@ from marketdata.trading.market import expire
 from marketdata.trading.models import Execution, Market, Phase
 from marketdata.trading.sessions import Session
 from partnerapi.core.database import execute, value_of
-from partnerapi.core.lock_waits import LockTimeout, named
+from partnerapi.core.lock_waits import LockTimeout, name_locked_row
 from partnerapi.core.money import euros
 
 logger = logging.getLogger(__name__)
@@ -128,7 +128,7 @@ def move_due(at: datetime) -> int:
     moved = 0
     for market in Market.objects.filter(next_phase_at__lte=at).order_by("token_id"):
         try:
-            with named():
+            with name_locked_row():
                 change_phase(market.token_id, market.next_phase or "", CLOCK)
         except (PhaseRefused, LockTimeout) as refusal:
             logger.error(

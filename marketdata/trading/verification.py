@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterator
 from accounts.totals import Listed, total_is_kept
 from marketdata.trading.models import Market
 from marketdata.trading.replay import replay
-from partnerapi.core.invariants import Finding, Invariant, judged
+from partnerapi.core.invariants import Finding, Invariant, check_invariants_and_guards
 
 TOLD = 5
 
 
 def verify(advance: Callable[[int], object] = lambda done: None) -> Iterator[Finding]:
     """Check every invariant, then the guards, then each market's log by the matcher."""
-    yield from judged(INVARIANTS)
+    yield from check_invariants_and_guards(INVARIANTS)
     markets = Market.objects.select_related("token").order_by("token__symbol")
     wrong = [
         f"{market.token.symbol}: {sentence}"

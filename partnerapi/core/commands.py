@@ -139,7 +139,7 @@ def first_sentence(text: str) -> str:
     return " ".join(found[1].split())
 
 
-def aligned(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+def text_table(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     """A table of text, a line each; an absent value is a dash."""
     table = [columns, *([cell(row[name]) for name in columns] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
@@ -155,7 +155,7 @@ def cell(value: Any) -> str:
 
 
 @contextmanager
-def timed(stderr: OutputWrapper, name: str) -> Iterator[None]:
+def report_duration(stderr: OutputWrapper, name: str) -> Iterator[None]:
     """Say when a step is done how long it took; a terminal sees it begin, too."""
     began = monotonic()
     if stderr.isatty():
@@ -194,7 +194,7 @@ def importing(file: Path, stderr: OutputWrapper) -> Iterator[None]:
         CommandError: after every problem of the file has been written to stderr.
     """
     try:
-        with lock_waits.named():
+        with lock_waits.name_locked_row():
             yield
             # Where nothing was new, an earlier run may have written it unconfirmed.
             confirm()

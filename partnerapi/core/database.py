@@ -86,7 +86,7 @@ def fetch(
 
 
 @contextmanager
-def unshadowed() -> Iterator[CursorWrapper]:
+def unshadowed_cursor() -> Iterator[CursorWrapper]:
     """A transaction in which a name is the schema's, whatever the session has made.
 
     A pooler's session may have tables in `pg_temp` that someone else has left there.

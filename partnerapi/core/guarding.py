@@ -17,10 +17,15 @@ from django.db.backends.utils import CursorWrapper
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Model
 
-from partnerapi.core.database import unshadowed
+from partnerapi.core.database import unshadowed_cursor
 from partnerapi.core.roles import APPLICATION, CALLED_BY_APPLICATION
 from partnerapi.core.sql_files import every_file
-from partnerapi.core.sql_objects import SqlObject, SqlTrigger, SqlView, installed
+from partnerapi.core.sql_objects import (
+    SqlObject,
+    SqlTrigger,
+    SqlView,
+    installed_objects,
+)
 
 FORMER_ISSUERS = "issuers_formerissuer"
 BY_MIGRATIONS = (
@@ -32,7 +37,7 @@ UNLOGGED = {"accounts_totalchange", "issuers_unnumberedevent"}
 """Tables that are empty whenever no transaction runs."""
 
 
-def compared() -> tuple[int, list[str]]:
+def compare_guards() -> tuple[int, list[str]]:
     """How many guards there must be, and a sentence for each difference, sorted."""
     functions = [one for file in every_file() for one in file.functions()]
     said: dict[str, SqlObject] = {
@@ -42,7 +47,7 @@ def compared() -> tuple[int, list[str]]:
         if not isinstance(one, SqlView)
     }
     tables = names_of_tables()
-    with unshadowed() as cursor:
+    with unshadowed_cursor() as cursor:
         cursor.execute("SELECT pg_is_in_recovery()")
         # No table can be made on a standby; what it has is its primary's.
         is_primary = cursor.fetchone() == (False,)
@@ -52,7 +57,7 @@ def compared() -> tuple[int, list[str]]:
         found = {name: it for name, it in found.items() if name.split()[-1] in tables}
         made = {
             one.key: one
-            for one in installed(cursor)
+            for one in installed_objects(cursor)
             if one.key in said or isinstance(one, SqlTrigger) and one.table in tables
         }
         named = {
@@ -61,7 +66,7 @@ def compared() -> tuple[int, list[str]]:
             "signatures": [one.signature for one in functions],
         }
         cursor.execute(OTHERS, named)
-        others = {name for (name,) in cursor.fetchall()} - allowed()
+        others = {name for (name,) in cursor.fetchall()} - allowed_rights()
     wrong = [
         *differences(wanted, found),
         *differences(said, made),
@@ -83,7 +88,7 @@ def differences(
             yield f"The {guard} differs from the one that migrations create."
 
 
-def allowed() -> set[str]:
+def allowed_rights() -> set[str]:
     """The rights that the application may have; one that it lacks is not missed."""
     given = {f"grant of EXECUTE on {signature}" for signature in CALLED_BY_APPLICATION}
     for table, rights in APPLICATION.items():

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from django.core.management.base import BaseCommand, CommandError
 
-from partnerapi.core.database import unshadowed
-from partnerapi.core.guarding import compared
+from partnerapi.core.database import unshadowed_cursor
+from partnerapi.core.guarding import compare_guards
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,20 +27,20 @@ class Finding:
     details: Sequence[str] = ()
 
 
-def judged(invariants: Sequence[Invariant]) -> Iterator[Finding]:
+def check_invariants_and_guards(invariants: Sequence[Invariant]) -> Iterator[Finding]:
     """Check every invariant, then the guards, each difference in a sentence."""
-    yield from kept(invariants)
-    number, wrong = compared()
+    yield from check_invariants(invariants)
+    number, wrong = compare_guards()
     yield Finding("the guards equal those of the migrations", number, len(wrong), wrong)
 
 
-def kept(invariants: Sequence[Invariant]) -> list[Finding]:
+def check_invariants(invariants: Sequence[Invariant]) -> list[Finding]:
     """Check every invariant; in one statement, so that all see one state."""
     counted = " UNION ALL ".join(
         f"SELECT {place}, found.* FROM ({invariant.statement}) AS found (figure, wrong)"
         for place, invariant in enumerate(invariants)
     )
-    with unshadowed() as cursor:
+    with unshadowed_cursor() as cursor:
         cursor.execute(f"{counted} ORDER BY 1")
         return [
             Finding(invariants[place].rule, int(figure or 0), int(breaches or 0))
@@ -48,9 +48,9 @@ def kept(invariants: Sequence[Invariant]) -> list[Finding]:
         ]
 
 
-def checked() -> Finding:
+def check_constraints() -> Finding:
     """Evaluate every CHECK again, of all rows; a sentence for each table that fails."""
-    with unshadowed() as cursor:
+    with unshadowed_cursor() as cursor:
         cursor.execute(CHECKS)
         # Names and expressions are the catalogue's own.
         cursor.execute(

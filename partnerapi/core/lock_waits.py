@@ -17,7 +17,7 @@ class LockTimeout(Exception):
 
 
 @contextmanager
-def named() -> Iterator[None]:
+def name_locked_row() -> Iterator[None]:
     """Name the row whose lock did not come in time, or that closed a deadlock.
 
     Raises:

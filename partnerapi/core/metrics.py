@@ -36,7 +36,7 @@ class Place:
 
     def take(self) -> None:
         for number in count(1):
-            self.lock = locked(self.directory / f"{number}.lock")
+            self.lock = lock_file(self.directory / f"{number}.lock")
             if self.lock:
                 forget_live_numbers(self.directory, number)
                 self.number = number
@@ -49,7 +49,7 @@ class Place:
         self.number, self.lock = 0, None
 
 
-def locked(path: Path) -> IO[bytes] | None:
+def lock_file(path: Path) -> IO[bytes] | None:
     """The file, locked for as long as it is open; None: another process has it."""
     file = path.open("wb")
     try:
@@ -68,7 +68,7 @@ def forget_live_numbers(directory: Path, number: int) -> None:
 def forget_ended_processes(directory: Path) -> None:
     """Remove the live numbers of processes that have ended."""
     for path in directory.glob("*.lock"):
-        if lock := locked(path):
+        if lock := lock_file(path):
             with lock:
                 forget_live_numbers(directory, int(path.stem))
 

@@ -21,6 +21,6 @@ def growth(before: int, after: int) -> str:
     return f"{after:,} ({Decimal(100 * (after - before)) / before:+,.2f}%)"
 
 
-def counted(number: int, what: str) -> str:
+def plural(number: int, what: str) -> str:
     """`1 line`, `1,250 lines`; what is counted has a regular plural."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

@@ -183,7 +183,7 @@ def statements(connection: BaseDatabaseWrapper, role: Role, name: str) -> Iterat
     if not exists:
         raise RoleRefused(
             f"There is no role {name}; an administrator of the server makes it: "
-            f"CREATE ROLE {quoted(name)} LOGIN PASSWORD '…'."
+            f"CREATE ROLE {quote_name(name)} LOGIN PASSWORD '…'."
         )
     if is_superuser:
         raise RoleRefused(f"{name} is a superuser, whose rights cannot be revoked.")
@@ -192,15 +192,15 @@ def statements(connection: BaseDatabaseWrapper, role: Role, name: str) -> Iterat
             f"{name} is a member of {owner}, which owns the tables, and has all its "
             "rights. Choose another role."
         )
-    to = quoted(name)
+    to = quote_name(name)
     yield f"REVOKE CREATE ON SCHEMA public FROM PUBLIC, {to}"
     # `verify` and imports make temporary tables.
     rights = "CONNECT, TEMPORARY" if role is Role.APPLICATION else "CONNECT"
-    yield f"GRANT {rights} ON DATABASE {quoted(database)} TO {to}"
+    yield f"GRANT {rights} ON DATABASE {quote_name(database)} TO {to}"
     yield f"GRANT USAGE ON SCHEMA public TO {to}"
     for kind, names in owned.items():
         yield f"REVOKE ALL ON {kind} {names} FROM {to}"
-    default = f"ALTER DEFAULT PRIVILEGES FOR ROLE {quoted(owner)} IN SCHEMA public"
+    default = f"ALTER DEFAULT PRIVILEGES FOR ROLE {quote_name(owner)} IN SCHEMA public"
     yield f"{default} REVOKE ALL ON TABLES FROM {to}"
     if role is not Role.READ_ONLY:
         yield f"{default} GRANT SELECT ON TABLES TO {to}"
@@ -215,7 +215,7 @@ def statements(connection: BaseDatabaseWrapper, role: Role, name: str) -> Iterat
         else:
             rights = readable(table, columns)
         if rights:
-            yield f"GRANT {rights} ON {quoted(table)} TO {to}"
+            yield f"GRANT {rights} ON {quote_name(table)} TO {to}"
     if role is Role.APPLICATION:
         # `doctor` reports their progress.
         yield f"GRANT SELECT ON SEQUENCE {owned['SEQUENCE']} TO {to}"
@@ -234,7 +234,7 @@ def session_statements(
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_database()")
         [(database,)] = cursor.fetchall()
-    alter = f"ALTER ROLE {quoted(name)} IN DATABASE {quoted(database)} SET"
+    alter = f"ALTER ROLE {quote_name(name)} IN DATABASE {quote_name(database)} SET"
     for setting, value in session.items():
         yield f"{alter} {setting} = '{value}'"
 
@@ -244,10 +244,12 @@ def readable(table: str, columns: list[str]) -> str:
     if table not in SECRETS:
         return READ
     shown = [column for column in columns if column not in SECRETS[table]]
-    return f"{READ} ({', '.join(map(quoted, shown))})" if SECRETS[table] else NOTHING
+    return (
+        f"{READ} ({', '.join(map(quote_name, shown))})" if SECRETS[table] else NOTHING
+    )
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     escaped = name.replace('"', '""')
     return f'"{escaped}"'
 

@@ -19,7 +19,7 @@ from partnerapi.core.sql_objects import (
     SqlTrigger,
     SqlView,
     bare,
-    spaced,
+    respace,
     uncast,
 )
 
@@ -62,14 +62,14 @@ class SqlFile:
     def callers(self) -> list[str]:
         """Roles that may call it (application, anyone, owner), triggers, functions."""
         found = CALLERS.search(self.text)
-        return spaced(found[1].replace("\n--", "")).split(", ") if found else []
+        return respace(found[1].replace("\n--", "")).split(", ") if found else []
 
     def functions(self) -> Iterator[SqlFunction]:
         for found in FUNCTION.finditer(self.text):
             yield SqlFunction(
                 name=found["name"],
-                arguments=spaced(found["arguments"]),
-                result=spaced(found["result"]),
+                arguments=respace(found["arguments"]),
+                result=respace(found["result"]),
                 attributes=found["attributes"],
                 settings=tuple(
                     line.removeprefix("SET ").replace(" = ", "=", 1).replace("'", "")
@@ -88,7 +88,7 @@ class SqlFile:
 
     def views(self) -> Iterator[SqlView]:
         for found in VIEW.finditer(self.text):
-            query = spaced(found["query"])
+            query = respace(found["query"])
             yield SqlView(found["name"], query, bare(query))
 
     def objects(self) -> Iterator[SqlFunction | SqlTrigger | SqlView]:

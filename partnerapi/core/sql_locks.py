@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from partnerapi.core.sql_objects import spaced
+from partnerapi.core.sql_objects import respace
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -56,7 +56,7 @@ def locks(sql: str) -> set[Lock]:
     for match in ROWS.finditer(said):
         named = tables_before(said[: match.start()])
         tables = [named[match["of"]]] if match["of"] else list(named.values())
-        mode = "FOR " + spaced(match["mode"]) + " SKIP LOCKED" * bool(match["passes"])
+        mode = "FOR " + respace(match["mode"]) + " SKIP LOCKED" * bool(match["passes"])
         found |= {Lock(table, mode) for table in tables}
     return found
 

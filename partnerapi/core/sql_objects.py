@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from django.db.backends.utils import CursorWrapper
 
 
-def spaced(text: str) -> str:
+def respace(text: str) -> str:
     """A text with single spaces: where lines break says nothing."""
     return " ".join(text.split())
 
@@ -19,7 +19,7 @@ def bare(query: str) -> str:
 
 def uncast(text: str) -> str:
     """An expression without casts to texts, which a dump writes in other places."""
-    return CAST.sub("", spaced(text))
+    return CAST.sub("", respace(text))
 
 
 CAST = re.compile(r"::(?:text|character varying)\b(?:\[\])?")
@@ -119,7 +119,7 @@ class SqlView:
 SqlObject = SqlFunction | SqlTrigger | SqlView
 
 
-def installed(cursor: CursorWrapper) -> Iterator[SqlObject]:
+def installed_objects(cursor: CursorWrapper) -> Iterator[SqlObject]:
     """The objects in the schema `public`, without those of extensions.
 
     The search path is `SCHEMA_FIRST`, so that names come without their schema.
@@ -128,7 +128,7 @@ def installed(cursor: CursorWrapper) -> Iterator[SqlObject]:
     cursor.execute("SET LOCAL quote_all_identifiers = off")
     cursor.execute(FUNCTIONS)
     for name, *texts, settings, body, is_public in cursor.fetchall():
-        arguments, result, attributes = map(spaced, texts)
+        arguments, result, attributes = map(respace, texts)
         yield SqlFunction(
             name, arguments, result, attributes, tuple(settings), body, is_public
         )
@@ -140,7 +140,7 @@ def installed(cursor: CursorWrapper) -> Iterator[SqlObject]:
         yield SqlTrigger(name, table, says, state)
     cursor.execute(VIEWS)
     for name, query in cursor.fetchall():
-        yield SqlView(name, spaced(query), bare(spaced(query)))
+        yield SqlView(name, respace(query), bare(respace(query)))
 
 
 FUNCTIONS = """

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from accounts.access import Unauthenticated, check_scope
 from partnerapi.core.errors import RequestTimeout
-from partnerapi.core.lock_waits import LockTimeout, named
+from partnerapi.core.lock_waits import LockTimeout, name_locked_row
 from partnerapi.exports import models
 from partnerapi.exports.access import check_access
 from partnerapi.exports.creation import Wanted, check_members, create_export
@@ -187,7 +187,7 @@ class Mutation(graphene.ObjectType):
             input.get("date"),
         )
         try:
-            with named():
+            with name_locked_row():
                 export = create_export(info.context.caller, wanted)
         except LockTimeout as error:
             raise RequestTimeout(

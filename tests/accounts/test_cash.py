@@ -26,7 +26,7 @@ from accounts.cash.withdrawals import (
 )
 from accounts.cash.writer import InsufficientFunds, Payment, account_of, write_each
 from accounts.keys.models import Partner
-from partnerapi.core.invariants import kept
+from partnerapi.core.invariants import check_invariants
 from partnerapi.core.problems import WrongFileError
 from partnerapi.sandbox.data.approvals import DECIDER, approved, colleague
 from tests.accounts.money import (
@@ -252,7 +252,9 @@ def test_a_list_of_payments_is_written_in_two_statements(
         # Each in its turn: the other has nothing to give back before it was given.
         with pytest.raises(IntegrityError), transaction.atomic():
             write_each([trade(other, account, 311), trade(account, other, 1)])
-        assert [rule.rule for rule in kept(INVARIANTS) if rule.breaches] == []
+        assert [
+            rule.rule for rule in check_invariants(INVARIANTS) if rule.breaches
+        ] == []
         transaction.set_rollback(True)
 
 

@@ -250,7 +250,7 @@ def main(pace: Pace) -> int:
         from django.db import transaction
 
         from marketdata.trading.verification import INVARIANTS
-        from partnerapi.core.invariants import kept
+        from partnerapi.core.invariants import check_invariants
         from tests.owner import tamper
 
         with transaction.atomic():
@@ -284,7 +284,7 @@ def main(pace: Pace) -> int:
             )  # fmt: skip
         Console(width=190).print(table)
         if not arguments.no_verify:
-            broken = [found for found in kept(INVARIANTS) if found.breaches]
+            broken = [found for found in check_invariants(INVARIANTS) if found.breaches]
             for found in broken:
                 sys.stdout.write(f"BROKEN {found.breaches} times: {found.rule}\n")
             missed |= bool(broken)

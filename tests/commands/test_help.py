@@ -14,8 +14,8 @@ from partnerapi.command_line import (
     LEDGER_VERBS,
     RENAMED,
     CommandLine,
-    renamed,
     respell,
+    translate_old_name,
 )
 from partnerapi.core.commands import CommandGroup
 from tests.system import bare_environment
@@ -80,15 +80,19 @@ def test_an_old_name_is_a_present_subcommand(old: str, new: str):
 def test_an_old_name_does_the_same_and_says_the_new_one(
     capsys: pytest.CaptureFixture[str],
 ):
-    assert renamed(["manage.py", "mint", "ACME", "5"]) == [
+    assert translate_old_name(["manage.py", "mint", "ACME", "5"]) == [
         *("manage.py", "ledger", "mint", "ACME", "5")
     ]
     assert capsys.readouterr().err == "manage.py mint is now manage.py ledger mint.\n"
-    assert renamed(["manage.py", "ledger", "ACME"])[1:] == ["ledger", "show", "ACME"]
+    assert translate_old_name(["manage.py", "ledger", "ACME"])[1:] == [
+        "ledger",
+        "show",
+        "ACME",
+    ]
     said = "manage.py ledger is now manage.py ledger show.\n"
     assert capsys.readouterr().err == said
     for present in (["ledger", "mint", "ACME"], ["ledger", "--help"], ["doctor"], []):
-        assert renamed(["manage.py", *present]) == ["manage.py", *present]
+        assert translate_old_name(["manage.py", *present]) == ["manage.py", *present]
     assert capsys.readouterr().err == ""
     assert set(LEDGER_VERBS) == set(group("ledger").verbs)
 
@@ -111,7 +115,10 @@ def test_an_old_name_does_the_same_and_says_the_new_one(
 def test_a_verb_with_an_underscore_does_the_same_and_says_its_name(
     written: str, new: str, capsys: pytest.CaptureFixture[str]
 ):
-    assert renamed(["manage.py", *written.split()]) == ["manage.py", *new.split()]
+    assert translate_old_name(["manage.py", *written.split()]) == [
+        "manage.py",
+        *new.split(),
+    ]
     names = [" ".join(line.split()[:2]) for line in (written, new)]
     said = f"manage.py {names[0]} is now manage.py {names[1]}.\n"
     assert capsys.readouterr().err == said

@@ -12,7 +12,7 @@ from django.db.backends.utils import CursorWrapper
 
 from partnerapi.core.database import SCHEMA_FIRST
 from partnerapi.core.sql_files import ROOMS, SqlFile, every_file, sql_files
-from partnerapi.core.sql_objects import SqlFunction, SqlObject, installed
+from partnerapi.core.sql_objects import SqlFunction, SqlObject, installed_objects
 from tests.owner import as_owner
 
 FILES = {file.path.name: file for file in every_file()}
@@ -20,7 +20,7 @@ FILES = {file.path.name: file for file in every_file()}
 
 def catalogue(cursor: CursorWrapper) -> dict[str, SqlObject]:
     cursor.execute(SCHEMA_FIRST)
-    return {found.key: found for found in installed(cursor)}
+    return {found.key: found for found in installed_objects(cursor)}
 
 
 def owners_and_rights(cursor: CursorWrapper) -> list[tuple]:

@@ -7,7 +7,7 @@ import pytest
 
 from partnerapi.core.sql_files import ROOMS, SqlFile, every_file, sql_files
 from partnerapi.core.sql_locks import COMMENT, TEXT, locks
-from partnerapi.core.sql_objects import SqlFunction, spaced
+from partnerapi.core.sql_objects import SqlFunction, respace
 
 SEARCH_PATH = "search_path=pg_catalog, public, pg_temp"
 DYNAMIC = {
@@ -51,7 +51,7 @@ def contract(file: SqlFile, of: str) -> list[str]:
     said = re.search(rf"^-- {of}: (.*(?:\n--     .*)*)", file.text, re.MULTILINE)
     if said is None:
         return []
-    return re.split(r", (?![^(]*\))", spaced(said[1].replace("\n--", "")))
+    return re.split(r", (?![^(]*\))", respace(said[1].replace("\n--", "")))
 
 
 @rule

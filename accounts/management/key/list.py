@@ -4,7 +4,7 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from accounts.keys.models import ApiKey, Partner
-from partnerapi.core.commands import CommandWithExamples, aligned
+from partnerapi.core.commands import CommandWithExamples, text_table
 
 COLUMNS = (
     "login",
@@ -47,7 +47,7 @@ examples:
             return json.dumps(rows)
         if not rows:
             return "There are no keys. key issue creates one."
-        return aligned(COLUMNS, rows)
+        return text_table(COLUMNS, rows)
 
 
 def described(key, at):

@@ -4,7 +4,7 @@ from django.core.management.base import CommandError
 
 from accounts.keys.models import Partner
 from marketdata.models import FixSession
-from partnerapi.core.commands import CommandWithExamples, aligned
+from partnerapi.core.commands import CommandWithExamples, text_table
 
 COLUMNS = (
     "compID",
@@ -44,7 +44,7 @@ examples:
             return json.dumps(rows)
         if not rows:
             return "There are no FIX sessions. fix_session issue assigns some."
-        return aligned(COLUMNS, rows)
+        return text_table(COLUMNS, rows)
 
 
 def described(session):

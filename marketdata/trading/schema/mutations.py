@@ -19,7 +19,7 @@ from partnerapi.core.errors import (
     PartnerAPIError,
     RequestTimeout,
 )
-from partnerapi.core.lock_waits import LockTimeout, named
+from partnerapi.core.lock_waits import LockTimeout, name_locked_row
 from partnerapi.graphql.cost import MUTATION, Cost, Field
 from partnerapi.graphql.relay import key_of
 from partnerapi.graphql.resolvers import checked
@@ -48,7 +48,7 @@ def within_time():
         RequestTimeout: nothing was changed.
     """
     try:
-        with named():
+        with name_locked_row():
             yield
     except LockTimeout as error:
         raise RequestTimeout(

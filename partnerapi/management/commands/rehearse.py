@@ -6,7 +6,7 @@ from pathlib import Path
 
 from django.core.management.base import CommandError
 
-from partnerapi.core.commands import CommandWithExamples, timed
+from partnerapi.core.commands import CommandWithExamples, report_duration
 from partnerapi.sandbox.rehearsal.rehearsal import Rehearsal
 from partnerapi.sandbox.run.processes import Interrupted, Processes, RunError
 
@@ -53,7 +53,9 @@ examples:
 
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, end)
-        rehearsal = Rehearsal(made, processes, lambda name: timed(self.stderr, name))
+        rehearsal = Rehearsal(
+            made, processes, lambda name: report_duration(self.stderr, name)
+        )
         try:
             rehearsal.run()
         except Interrupted:

@@ -18,7 +18,7 @@ from environ.fileaware_mapping import FileAwareMapping
 
 from marketdata.fix.client.health import prober
 from marketdata.fix.client.initiator import FixFailure
-from partnerapi.core.commands import CommandWithExamples, timed
+from partnerapi.core.commands import CommandWithExamples, report_duration
 from partnerapi.sandbox.run.ports import listen
 from partnerapi.sandbox.run.processes import (
     Interrupted,
@@ -178,7 +178,7 @@ examples:
         self.processes.say = lambda name, line: None
 
     def step(self, name):
-        return timed(self.stderr, name)
+        return report_duration(self.stderr, name)
 
     def say(self, name, line):
         # Another thread may end the start between two statements.

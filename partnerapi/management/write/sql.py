@@ -7,9 +7,9 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
 from partnerapi.core.commands import CommandWithExamples
-from partnerapi.core.database import unshadowed
+from partnerapi.core.database import unshadowed_cursor
 from partnerapi.core.sql_files import sql_files
-from partnerapi.core.sql_objects import SqlObject, installed
+from partnerapi.core.sql_objects import SqlObject, installed_objects
 from partnerapi.operations.release import unapplied_migrations
 from partnerapi.operations.sql_migrations import Change, NotByFile, changes, migration
 
@@ -68,8 +68,8 @@ examples:
 
     def changed(self) -> dict[str, list[Change]]:
         """What differs, by the label of the app whose files say or said it."""
-        with unshadowed() as cursor:
-            found = {one.key: one for one in installed(cursor)}
+        with unshadowed_cursor() as cursor:
+            found = {one.key: one for one in installed_objects(cursor)}
         wanted: dict[str, dict[str, SqlObject]] = {
             label: {one.key: one for file in files for one in file.objects()}
             for label, files in sql_files().items()

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from partnerapi.core.guarding import compared
+from partnerapi.core.guarding import compare_guards
 from partnerapi.operations.diagnosis.findings import Finding, State
 from partnerapi.operations.diagnosis.server import asked
 from partnerapi.operations.release import some
@@ -49,7 +49,7 @@ TRIGGERS_OFF = """
 
 def guards() -> Iterator[Finding]:
     """Whether what guards the ledgers is what migrations have made."""
-    _, wrong = compared()
+    _, wrong = compare_guards()
     yield none(
         "guards", wrong, "wrong", "{}", "All match the migrations",
         "Find out who changed them, restore them from the migrations, and run "

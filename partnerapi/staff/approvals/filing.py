@@ -393,7 +393,7 @@ def ask_for(request: HttpRequest, kind: str) -> HttpResponse:
 def filed(kind: str, form: AskForm, user: User) -> ApprovalRequest | None:
     """The request, if it could be carried out as things are; else the form says why."""
     try:
-        with lock_waits.named(), transaction.atomic():
+        with lock_waits.name_locked_row(), transaction.atomic():
             content, title = form.said()
             reason = form.cleaned_data["reason"]
             asked = file_request(kind, content, title, reason, user)

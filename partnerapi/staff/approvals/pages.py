@@ -137,7 +137,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
         }
         if context["is_open"]:
             try:
-                with lock_waits.named():
+                with lock_waits.name_locked_row():
                     preview = KINDS[asked.kind].preview(asked)
             except Superseded as error:
                 context["superseded"] = str(error)
@@ -151,7 +151,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
 
     def act(self, request: HttpRequest, asked: ApprovalRequest) -> HttpResponse:
         try:
-            with lock_waits.named():
+            with lock_waits.name_locked_row():
                 done = self.do(request, asked)
         except Superseded as error:
             overtake(asked, str(error))

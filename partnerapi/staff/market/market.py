@@ -113,7 +113,7 @@ def halt(request: HttpRequest, market: Market, reason: str) -> str:
     """Why the market was not halted; empty: it was."""
     assert isinstance(request.user, User)
     try:
-        with lock_waits.named():
+        with lock_waits.name_locked_row():
             change_phase(market.pk, Phase.HALTED, request.user.email or "", reason)
     except (PhaseRefused, lock_waits.LockTimeout) as error:
         market.refresh_from_db()

@@ -152,7 +152,7 @@ def move(request: HttpRequest, account: Account, status: str, reason: str) -> st
     assert isinstance(request.user, User)
     actor = Actor(request.user.email or "", is_staff=True)
     try:
-        with lock_waits.named():
+        with lock_waits.name_locked_row():
             previous = account.change_status(status, actor, reason)
     except (InvalidStatusTransition, lock_waits.LockTimeout) as error:
         account.refresh_from_db()

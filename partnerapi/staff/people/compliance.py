@@ -245,7 +245,7 @@ def act(
     actor = request.user.email or ""  # type: ignore[union-attr]
     form = built.get(do)
     try:
-        with lock_waits.named():
+        with lock_waits.name_locked_row():
             if do.startswith("end "):
                 return end_named(request, user, do.removeprefix("end "), actor)
             if form is None:

@@ -305,7 +305,7 @@ def may(user: Any, kind: Kind) -> bool:
 
 def attempt(upload: Upload, actor: str, dry_run: bool) -> Outcome:
     try:
-        with lock_waits.named():
+        with lock_waits.name_locked_row():
             return KINDS[upload.kind].run(upload, actor, dry_run)
     except WrongFileError as error:
         told = tuple(map(in_columns, error.problems))

@@ -15,7 +15,7 @@ from marketdata.books.orderbook import Change
 from marketdata.books.verification import verify as books_verified
 from marketdata.management.verify_books import Command
 from marketdata.models import BookChange, BookLevel, OrderBookHead, Side
-from partnerapi.core.guarding import compared
+from partnerapi.core.guarding import compare_guards
 from tests.issuers.register import new_issuer
 from tests.marketdata.books.markets import ask, bid, prune_at_once, traded
 from tests.owner import as_owner, tamper
@@ -66,7 +66,7 @@ def test_sound_books_are_read_from_their_beginning_and_after_pruning():
         "snapshots equal the books rebuilt from the log": 3,
         "levels equal those of the books rebuilt from the log": 78,
         "the feed's books equal the books rebuilt from the log": 2,
-        "the guards equal those of the migrations": compared()[0],
+        "the guards equal those of the migrations": compare_guards()[0],
     }
     assert verify() == [
         *(f"{rule}: {figure:,}, ok" for rule, figure in figures.items()),

@@ -372,9 +372,9 @@ class Both:
     def verify(self) -> None:
         from marketdata.trading.replay import replay
         from marketdata.trading.verification import INVARIANTS
-        from partnerapi.core.invariants import kept
+        from partnerapi.core.invariants import check_invariants
 
-        assert [found for found in kept(INVARIANTS) if found.breaches] == []
+        assert [found for found in check_invariants(INVARIANTS) if found.breaches] == []
         assert list(replay(self.token.pk)) == []
 
 

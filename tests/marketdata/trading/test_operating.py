@@ -22,7 +22,7 @@ from marketdata.books.reading import read_heads
 from marketdata.models import BookLevel, OrderBookHead, TradingDay
 from marketdata.trading.models import Bust, Execution, Market, OrderEvent
 from marketdata.trading.verification import INVARIANTS
-from partnerapi.core.invariants import kept
+from partnerapi.core.invariants import check_invariants
 from partnerapi.sandbox.data.approvals import ASKER, DECIDER, colleague
 from partnerapi.staff.approvals.kinds import KINDS
 from tests.issuers.register import new_issuer
@@ -150,7 +150,7 @@ def test_a_trade_is_busted_by_two(staff: None):
     assert LiveBook(token_id, *facts).busts == [[2, 110]]
     with pytest.raises(CommandError, match="already been busted"):
         traded.bust("2", "--dry-run")
-    assert [found for found in kept(INVARIANTS) if found.breaches] == []
+    assert [found for found in check_invariants(INVARIANTS) if found.breaches] == []
 
 
 def figures(token: Token) -> list[int]:

@@ -16,7 +16,7 @@ from marketdata.trading import market
 from marketdata.trading.errors import AccountNotActive
 from marketdata.trading.models import Execution, Order
 from marketdata.trading.verification import INVARIANTS, verify
-from partnerapi.core.invariants import kept
+from partnerapi.core.invariants import check_invariants
 from partnerapi.sandbox.data.approvals import ASKER, colleague
 from tests.marketdata.trading.races import STOPS, Race
 from tests.marketdata.trading.trading import (
@@ -56,7 +56,7 @@ def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
 
 
 def broken() -> list[Any]:
-    return [finding for finding in kept(INVARIANTS) if finding.breaches]
+    return [finding for finding in check_invariants(INVARIANTS) if finding.breaches]
 
 
 def test_the_same_units_are_sold_once():

@@ -23,7 +23,7 @@ from marketdata.trading import writing
 from marketdata.trading.models import Execution, Order
 from marketdata.trading.verification import INVARIANTS
 from marketdata.trading.writing import values
-from partnerapi.core.invariants import kept
+from partnerapi.core.invariants import check_invariants
 from tests.marketdata.trading.trading import (
     as_committed,
     buy,
@@ -359,7 +359,7 @@ def test_a_trade_is_undone_by_its_bust_alone(traded: Traded, one_person: None):
 
 
 def test_every_rule_is_judged(traded: Traded):
-    found = kept(INVARIANTS)
+    found = check_invariants(INVARIANTS)
     assert [finding for finding in found if finding.breaches] == []
     assert all(finding.figure for finding in found if "reversals" not in finding.rule)
 
