@@ -10,7 +10,7 @@ from django.db.models.functions import Greatest, Now
 
 from accounts.access import OF_ACCOUNTS, Caller
 from accounts.keys.models import Partner
-from accounts.people.followers import followed
+from accounts.people.followers import change_and_follow
 from accounts.people.models import User
 from partnerapi.core.constraints import check
 from partnerapi.core.database import ClockTimestamp, constraint_of, value_of
@@ -220,7 +220,7 @@ class Account(models.Model):
 
         try:
             if status in (AccountStatus.SUSPENDED, AccountStatus.CLOSED):
-                previous = followed(
+                previous = change_and_follow(
                     [self.user_id], None, "ACCOUNT_NOT_ACTIVE", move, lock
                 )
             else:

@@ -131,7 +131,7 @@ def parts_of(name):
     return first, last
 
 
-def described(input):
+def description_of(input):
     code = input["country_code"]
     country = people.Country.objects.filter(pk=code).first()
     if country is None:
@@ -170,7 +170,10 @@ class Mutation(graphene.ObjectType):
     @checked(check_open)
     def resolve_open_account(roots, info, input):
         account = models.Applicant.objects.open(
-            info.context.caller, input["reference"], described(input), timezone.now()
+            info.context.caller,
+            input["reference"],
+            description_of(input),
+            timezone.now(),
         )
         return [Opened(account)]
 

@@ -15,7 +15,7 @@ from accounts.cash.models import (
     Withdrawal,
     normalised_reference,
 )
-from accounts.cash.suspense import unassigned
+from accounts.cash.suspense import unassigned_deposits
 from accounts.cash.withdrawals import NotRefused, refuse
 from partnerapi.core.backoffice import ListWithActions, ReadOnlyAdmin, money
 from partnerapi.core.money import euros
@@ -166,7 +166,7 @@ class StateFilter(admin.SimpleListFilter):
 
     def queryset(self, request, queryset):
         if self.value() == "SUSPENSE":
-            return queryset.filter(transaction__in=unassigned())
+            return queryset.filter(transaction__in=unassigned_deposits())
         return queryset
 
 

@@ -12,7 +12,7 @@ from accounts.cash.writer import Kind, Payment, lock_heads, write_each
 from partnerapi.core.money import euros
 
 
-def unassigned() -> QuerySet[CashTransaction]:
+def unassigned_deposits() -> QuerySet[CashTransaction]:
     """Deposits that are booked to SUSPENSE."""
     assigned = CashTransaction.objects.filter(
         assigns=OuterRef("pk"), reversed_by__isnull=True
@@ -105,7 +105,7 @@ class AssignMoney:
         """
         content, actor = request.content, request.filed_by.email or ""
         if content["assigns"]:
-            deposit = unassigned().filter(pk=content["assigns"]).first()
+            deposit = unassigned_deposits().filter(pk=content["assigns"]).first()
             if deposit is None:
                 raise Superseded("This receipt has already been assigned.")
             client = CashAccount.objects.select_related("account").get(pk=content["to"])

@@ -15,7 +15,7 @@ from accounts.investors.models import (
     InvestorChange,
     InvestorProfile,
 )
-from accounts.people.followers import followed
+from accounts.people.followers import change_and_follow
 from accounts.people.models import Country, User
 from partnerapi.core.database import fetch
 
@@ -60,7 +60,7 @@ def attest(account: Account, facts: Facts) -> InvestorAttestation:
             write(profile, facts, partner.login, False, attestation)
         return attestation
 
-    return followed([user.pk], None, "NOT_ELIGIBLE", change)
+    return change_and_follow([user.pk], None, "NOT_ELIGIBLE", change)
 
 
 def decide(
@@ -74,7 +74,7 @@ def decide(
     `attestation` is the one that staff follow, if any: its partner may then renew and
     lower the profile in force.
     """
-    return followed(
+    return change_and_follow(
         [user.pk],
         None,
         "NOT_ELIGIBLE",

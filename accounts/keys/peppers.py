@@ -61,9 +61,9 @@ def digests(login: str, secret: str) -> list[Digest]:
     """The digests of an API secret, in the order of `canaries`."""
     found = []
     for pepper in peppers():
-        opening = keyed(pepper, f"{login} {secret}".encode())
+        opening = keyed_digest(pepper, f"{login} {secret}".encode())
         found.append(Digest(hashlib.sha256(opening).digest(), opening))
-        alone = keyed(pepper, secret.encode())
+        alone = keyed_digest(pepper, secret.encode())
         found.append(Digest(alone, alone))
     return found
 
@@ -74,17 +74,17 @@ def canaries() -> list[bytes]:
     Each pepper has two: one for logins with secrets, one for secrets alone.
     """
     return [
-        keyed(pepper, canary)
+        keyed_digest(pepper, canary)
         for pepper in peppers()
         for canary in (CANARY, CANARY_ALONE)
     ]
 
 
-def keyed(pepper: bytes, message: bytes) -> bytes:
+def keyed_digest(pepper: bytes, message: bytes) -> bytes:
     return hmac.digest(pepper, message, hashlib.sha256)
 
 
-def known() -> list[KnownPepper]:
+def known_peppers() -> list[KnownPepper]:
     """All peppers that the database knows, the oldest first; one statement."""
     with connection.cursor() as cursor:
         spreads: list[Any] = [SPREAD_OF_RELEASE, SPREAD]
@@ -115,7 +115,7 @@ def current() -> tuple[int, int | None]:
 
     It is the first pepper that has had time to spread, else the oldest known one.
     """
-    rows = {pepper.digest: pepper for pepper in known()}
+    rows = {pepper.digest: pepper for pepper in known_peppers()}
     listed = [rows.get(digest) for digest in canaries()]
     there = [(position, row) for position, row in enumerate(listed) if row]
     for position, row in there:
@@ -131,7 +131,7 @@ def check_peppers() -> None:
         StartRefused: the database knows other peppers and none of these.
     """
     ours = canaries()
-    others = {pepper.digest for pepper in known()}
+    others = {pepper.digest for pepper in known_peppers()}
     if others and not others & set(ours):
         if not settings.PARTNER_API_SANDBOX:
             raise StartRefused(

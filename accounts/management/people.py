@@ -44,7 +44,7 @@ def add_second_person(parser: CommandParser) -> None:
     )
 
 
-def filed(
+def file_for_approval(
     kind: str, content: Mapping[str, Any], title: str, reason: str, person: User
 ) -> str:
     """File a request for a second person; return the command's message.
@@ -73,9 +73,9 @@ def prove(person: User) -> None:
     Raises:
         CommandError: the password or the code is wrong.
     """
-    proven = person.check_password(typed(f"Password of {person.email}: "))
+    proven = person.check_password(read_hidden_line(f"Password of {person.email}: "))
     if proven and settings.PARTNER_API_STAFF_OTP:
-        code = typed("Code of the second factor: ")
+        code = read_hidden_line("Code of the second factor: ")
         devices = TOTPDevice.objects.filter(user=person, confirmed=True)
         proven = any(device.verify_token(code) for device in devices)
     if not proven:
@@ -87,7 +87,7 @@ def prove(person: User) -> None:
         )
 
 
-def typed(prompt: str) -> str:
+def read_hidden_line(prompt: str) -> str:
     """A line typed without echo, or the next line of standard input."""
     return getpass(prompt) if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
 

@@ -44,7 +44,7 @@ class _CameUp(Exception):
     """A token is affected that is not locked."""
 
 
-def followed(
+def change_and_follow(
     users: Ids,
     tokens: Ids,
     reason: str,

@@ -9,7 +9,7 @@ from django.db.models import Count, Model, Sum
 
 from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
-from accounts.people.followers import followed
+from accounts.people.followers import change_and_follow
 from accounts.people.models import User
 from issuers.compliance.models import Restriction
 from issuers.models import Token
@@ -67,7 +67,7 @@ def restrict(user: User, terms: Terms, actor: str) -> Restriction:
 
     tokens = None if terms.token is None else [terms.token.pk]
     why = "HOLDER_FROZEN" if terms.is_whole_freeze else "UNITS_LOCKED"
-    return followed([user.pk], tokens, why, change)
+    return change_and_follow([user.pk], tokens, why, change)
 
 
 def lifting_content(restriction: Restriction) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
-from accounts.people.followers import followed
+from accounts.people.followers import change_and_follow
 from accounts.people.models import Country, User
 from issuers.compliance.models import TokenRule
 from issuers.models import Token
@@ -114,7 +114,7 @@ def set_rule(
         RuleRefused: the parameters do not fit this kind.
         LockTimeout: the token's ledger stayed locked for too long.
     """
-    return followed(
+    return change_and_follow(
         None,
         [token.pk],
         "RULE_CHANGED",

@@ -49,7 +49,7 @@ def document(
 class Pages:
     def __init__(self, title: str, count: int) -> None:
         load_fonts()
-        self.title, self.count, self.number = shown(title), count, 0
+        self.title, self.count, self.number = printable(title), count, 0
         self.content = BytesIO()
         self.canvas = Canvas(self.content, A4, invariant=True)
         self.canvas.setTitle(title)
@@ -62,7 +62,7 @@ class Pages:
         self.y -= LEADING
         half = [(0, 45 * mm), (45 * mm, WIDTH - 2 * MARGIN - 45 * mm)]
         for name, value in facts:
-            self.write([shown(name), shown(value)], half, PLAIN, SIZE)
+            self.write([printable(name), printable(value)], half, PLAIN, SIZE)
         for table in tables:
             self.y -= LEADING
             self.table(table)
@@ -92,10 +92,10 @@ class Pages:
             left += column.share * whole
         numbers = [column.is_number for column in table.columns]
         names = [column.name for column in table.columns]
-        self.write([shown(table.title)], [(0, whole)], BOLD, SIZE + 2)
+        self.write([printable(table.title)], [(0, whole)], BOLD, SIZE + 2)
         self.write(names, places, BOLD, SIZE, numbers)
         for row in table.rows:
-            self.write([*map(shown, row)], places, PLAIN, SIZE, numbers, names)
+            self.write([*map(printable, row)], places, PLAIN, SIZE, numbers, names)
 
     def write(
         self,
@@ -138,7 +138,7 @@ def load_fonts() -> None:
         pdfmetrics.registerFont(TTFont(name, BytesIO(pymupdf_fonts.myfont(file))))
 
 
-def shown(text: str) -> str:
+def printable(text: str) -> str:
     """The text, with the number of each character that the font does not have."""
     if text.isascii():
         return text

@@ -69,19 +69,19 @@ class UniqueNames:
 
     def claim(self, name: str, longest: int | None = None) -> str:
         """`name`, with a number where it is taken; at most `longest` characters."""
-        unique = name = shortened(name, longest)
+        unique = name = shorten(name, longest)
         numbers = count(self.next_number.get(name, 2))
         while unique in self.taken:
             number = next(numbers)
             suffix = f"{self.separator}{number}"
             kept = longest and longest - len(suffix)
-            unique = shortened(name, kept) + suffix
+            unique = shorten(name, kept) + suffix
             self.next_number[name] = number + 1
         self.taken.add(unique)
         return unique
 
 
-def shortened(name: str, longest: int | None) -> str:
+def shorten(name: str, longest: int | None) -> str:
     # A symbol has no `longest` and keeps even a last hyphen of the file's.
     return name if longest is None else name[:longest].rstrip("-")
 

@@ -41,7 +41,7 @@ def import_financial_data(
     slugs = {row.values["issuer"] for row in table.rows}
     issuers = dict(Issuer.objects.filter(slug__in=slugs).values_list("slug", "pk"))
     problems = table.problems
-    periods = checked(table.rows, issuers, problems)
+    periods = check_rows(table.rows, issuers, problems)
     if problems:
         raise WrongFileError(problems)
     changes = FinancialDataChanges(ignored_columns=table.ignored_columns)
@@ -78,7 +78,7 @@ def import_financial_data(
     return changes
 
 
-def checked(
+def check_rows(
     rows: list[CsvRow], slugs: Collection[str], problems: Problems
 ) -> dict[Period, dict[str, int]]:
     """The figures of each period; errors in rows are added to `problems`."""

@@ -60,8 +60,8 @@ def deliver(step: DeliveryStep, source: str, actor: str) -> list[Outcome]:
     It locks lines in key order, then ledgers in key order.
     """
     with transaction.atomic():
-        rows = {row.pk: row for row in locked(step.shareholder_ids)}
-        due = unchanged(pending(rows.values()), step)
+        rows = {row.pk: row for row in lock_rows(step.shareholder_ids)}
+        due = unchanged_rows(pending(rows.values()), step)
         execute(NAME_STEP, [str(step.pk)])
         results = ledger.record_each(entries(due, source), actor)
     return outcomes_of(step.shareholder_ids, rows, due, results)
@@ -71,7 +71,7 @@ def deliver(step: DeliveryStep, source: str, actor: str) -> list[Outcome]:
 NAME_STEP = "SELECT set_config('partnerapi.delivery_step', %s, TRUE)"
 
 
-def unchanged(
+def unchanged_rows(
     rows: Iterable[LegacyShareholder], step: DeliveryStep
 ) -> list[LegacyShareholder]:
     frozen = {
@@ -263,7 +263,7 @@ def lines_left(job: DeliveryJob) -> list[UUID]:
     return [pk for lines in ids for pk in lines]
 
 
-def unpriced(ids: Sequence[UUID]) -> list[str]:
+def unpriced_warnings(ids: Sequence[UUID]) -> list[str]:
     """A sentence for each token without a price whose lines have one."""
     rows = (
         LegacyShareholder.objects.filter(
@@ -326,7 +326,7 @@ def lines(ids: Sequence[UUID]) -> QuerySet[LegacyShareholder]:
     return rows.select_related("token")
 
 
-def locked(ids: Sequence[UUID]) -> list[LegacyShareholder]:
+def lock_rows(ids: Sequence[UUID]) -> list[LegacyShareholder]:
     return list(lines(ids).select_for_update(of=["self"]))
 
 

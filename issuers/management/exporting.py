@@ -70,7 +70,7 @@ def issuer_named(slug: str) -> Issuer:
 
 
 @contextmanager
-def written(path: Path) -> Iterator[Path]:
+def replace_file(path: Path) -> Iterator[Path]:
     """A temporary file beside `path`, which replaces it when it is complete.
 
     Raises:
@@ -91,7 +91,7 @@ def written(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def opened(path: Path | None, stdout: OutputWrapper) -> Iterator[IO[str]]:
+def open_output(path: Path | None, stdout: OutputWrapper) -> Iterator[IO[str]]:
     """Standard output, or a file that appears when it is complete.
 
     A reader of standard output may stop early, as `head` does: then the command exits
@@ -107,7 +107,7 @@ def opened(path: Path | None, stdout: OutputWrapper) -> Iterator[IO[str]]:
             raise SystemExit(0) from None
         return
     with (
-        written(path) as beside,
+        replace_file(path) as beside,
         beside.open("w", encoding="utf-8", newline="") as file,
     ):
         yield file
@@ -127,9 +127,9 @@ def write_rows(
         CommandError: a workbook without a file, or a file that cannot be written.
     """
     if write is None:
-        with written(named_file(output, "xlsx")) as path:
+        with replace_file(named_file(output, "xlsx")) as path:
             return tables.write_workbook(columns, rows, path, made_at)
-    with opened(output, stdout) as file:
+    with open_output(output, stdout) as file:
         return write(columns, rows, file)
 
 
@@ -143,7 +143,9 @@ class Unstyled:
         self.output.write(text, ending="")
 
 
-def followed(rows: Iterable[Any], advance: Advance, step: int = 1_000) -> Iterator[Any]:
+def report_progress(
+    rows: Iterable[Any], advance: Advance, step: int = 1_000
+) -> Iterator[Any]:
     for count, row in enumerate(rows, 1):
         if count % step == 0:
             advance(step)

@@ -13,7 +13,7 @@ from accounts.management.people import (
     active_staff,
     add_second_person,
     add_staff,
-    filed,
+    file_for_approval,
     user_named,
 )
 from issuers.models import Token
@@ -126,7 +126,7 @@ def requested(entry: ledger.Entry, token: Token, staff: str) -> str:
     supply = int(token.ledger_head.supply)
     approval = EntryKind(entry.kind).approval
     assert approval is not None
-    return filed(
+    return file_for_approval(
         approval,
         entry_content(entry, supply),
         entry_title(entry, token),

@@ -19,7 +19,7 @@ from django.urls import reverse
 from accounts.accounts.models import Account
 from accounts.approvals.models import ApprovalRequest
 from accounts.cash.models import BankLine, Withdrawal
-from accounts.cash.suspense import unassigned
+from accounts.cash.suspense import unassigned_deposits
 from accounts.history.models import StaffChange
 from accounts.investors.models import InvestorAttestation
 from accounts.keys.models import ApiKey
@@ -247,7 +247,7 @@ def withdrawals(status: str) -> Found:
 
 
 def unknown_money(at: datetime) -> Found:
-    return Found(count(unassigned()), listed(BankLine, state="SUSPENSE"))
+    return Found(count(unassigned_deposits()), listed(BankLine, state="SUSPENSE"))
 
 
 TILES = [

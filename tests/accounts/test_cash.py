@@ -15,7 +15,7 @@ from accounts.approvals.four_eyes import NotApproved, Superseded, carry_out, dec
 from accounts.approvals.models import ApprovalKind, ApprovalRequest
 from accounts.cash.bank_statements import book_statement
 from accounts.cash.models import BankLine, BankStatement, CashPosting, Withdrawal
-from accounts.cash.suspense import return_content, unassigned
+from accounts.cash.suspense import return_content, unassigned_deposits
 from accounts.cash.verification import INVARIANTS, verify
 from accounts.cash.withdrawals import (
     MoveWithdrawal,
@@ -110,7 +110,7 @@ def test_unknown_money_waits_with_suspense_until_two_people_assign_it(
     pending = reference_of(new_account(partner, "PENDING"))
     booked = bank(("Hello", 1), (mistyped, 2), (both, 3), (pending, 4))
     assert len(booked.unknown) == 4
-    waiting = unassigned().order_by("amount")
+    waiting = unassigned_deposits().order_by("amount")
     assert [deposit.amount for deposit in waiting] == [1, 2, 3, 4]
     first = waiting[2]
     assignment = assign(first, other)
@@ -128,7 +128,7 @@ def test_unknown_money_waits_with_suspense_until_two_people_assign_it(
 
 def test_money_is_not_assigned_without_a_second_person(account: Account):
     bank(("Hello", 5))
-    deposit = unassigned().get()
+    deposit = unassigned_deposits().get()
     payment = Payment(
         "DEPOSIT",
         deposit.target_id,

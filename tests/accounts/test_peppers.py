@@ -63,7 +63,7 @@ def test_no_key_is_refused_while_peppers_change(acme, settings):
     # Other processes may know the old one only, for ten minutes.
     early = issue(acme)
     for token in (before, first, early):
-        assert use(token).pepper_id == peppers.known()[0].id
+        assert use(token).pepper_id == peppers.known_peppers()[0].id
     settings.PARTNER_API_KEY_PEPPER = "old"
     for token in (before, first, early):
         use(token)
@@ -72,7 +72,7 @@ def test_no_key_is_refused_while_peppers_change(acme, settings):
     spread()
     late = issue(acme)
     for token in (before, first, early, late):
-        assert use(token).pepper_id == peppers.known()[1].id
+        assert use(token).pepper_id == peppers.known_peppers()[1].id
     assert (
         "used for new digests: 4 active keys, last used 2"
     ) in listed().splitlines()[0]

@@ -17,7 +17,7 @@ from django.core.management.base import OutputWrapper
 from pypdf import PdfReader
 
 from accounts.people.models import User, UserHolder
-from issuers.management.exporting import opened
+from issuers.management.exporting import open_output
 from issuers.models import Issuer, Token
 from issuers.register import ledger
 from issuers.register.captable import capitalization_tables
@@ -288,7 +288,7 @@ def test_a_reader_of_standard_output_may_stop():
     with (
         os.fdopen(writes, "w") as pipe,
         pytest.raises(SystemExit) as ended,
-        opened(None, OutputWrapper(pipe)) as file,
+        open_output(None, OutputWrapper(pipe)) as file,
     ):
         file.write("a line\n" * 100_000)
     assert ended.value.code == 0

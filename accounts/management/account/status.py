@@ -21,7 +21,7 @@ from accounts.management.people import (
     add_second_person,
     add_staff,
     approver,
-    filed,
+    file_for_approval,
 )
 from partnerapi.core.commands import DRY_RUN, DryRunCommand
 
@@ -72,7 +72,7 @@ examples:
     ):
         person, account = active_staff("--staff", staff), account_named(account)
         if request:
-            return asked(account, status, reason, person, dry_run)
+            return request_closing(account, status, reason, person, dry_run)
         actor = Actor(person.email, True, approver(approval) if approval else "")
         try:
             with carrying([approval] if approval else []):
@@ -90,7 +90,7 @@ examples:
         return f"{named} changed from {previous} to {status}."
 
 
-def asked(account, status, reason, person, dry_run):
+def request_closing(account, status, reason, person, dry_run):
     """File a request to close the account."""
     alone = allowed_statuses(account.status, {Right.STAFF_APPROVED})
     if status not in alone:
@@ -103,7 +103,9 @@ def asked(account, status, reason, person, dry_run):
     if dry_run:
         return f"A request to close {account} could be filed{DRY_RUN}"
     content = closing_content(account, reason)
-    return filed(ApprovalKind.CLOSING, content, closing_title(account), reason, person)
+    return file_for_approval(
+        ApprovalKind.CLOSING, content, closing_title(account), reason, person
+    )
 
 
 def account_named(text):

@@ -16,7 +16,7 @@ from accounts.management.people import (
     active_staff,
     add_second_person,
     add_staff,
-    filed,
+    file_for_approval,
 )
 from partnerapi.core.commands import DRY_RUN, DryRunCommand, counting, importing
 from partnerapi.core.money import euros
@@ -108,7 +108,7 @@ examples:
             self.stderr.write(f"{account}: {euros(was)} before, {euros(became)} after")
         if request and not dry_run:
             title = statement_title(booked)
-            return filed(
+            return file_for_approval(
                 ApprovalKind.STATEMENT, booked.content, title, reason.strip(), person
             )
         needs = booked.deposits and is_needed(

@@ -11,7 +11,11 @@ from accounts.approvals.four_eyes import NotApproved, Superseded, carry_out, car
 from accounts.approvals.models import ApprovalKind, ApprovalRequest
 from accounts.keys.approvals import IssueKey, key_content, key_title
 from accounts.keys.models import ApiKey, Partner
-from accounts.management.people import active_staff, add_second_person, filed
+from accounts.management.people import (
+    active_staff,
+    add_second_person,
+    file_for_approval,
+)
 from partnerapi.core.commands import CommandWithExamples
 
 MOST_DAYS = 3650
@@ -88,7 +92,7 @@ examples:
                 else:
                     partner = new_partner(login, create_partner)
                 if request:
-                    asked = requested(partner, scopes, expires_at, staff, reason)
+                    asked = request_key(partner, scopes, expires_at, staff, reason)
                     self.stdout.write(asked)
                     return
                 key, token = ApiKey.objects.issue(partner, scopes, expires_at)
@@ -113,11 +117,11 @@ def issuing():
         ) from None
 
 
-def requested(partner, scopes, expires_at, staff, reason):
+def request_key(partner, scopes, expires_at, staff, reason):
     content = key_content(partner, scopes, expires_at)
     title = key_title(partner, scopes, expires_at)
     person = active_staff("--staff", staff)
-    return filed(ApprovalKind.KEY, content, title, reason.strip(), person)
+    return file_for_approval(ApprovalKind.KEY, content, title, reason.strip(), person)
 
 
 def approved_key(login, approval):

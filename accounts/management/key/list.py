@@ -42,7 +42,7 @@ examples:
                 raise CommandError(f"There is no integration account {partner}.")
             keys = keys.filter(partner__login=partner)
         at = timezone.now()
-        rows = [described(key, at) for key in keys.defer("secret_digest")]
+        rows = [key_row(key, at) for key in keys.defer("secret_digest")]
         if options["json"]:
             return json.dumps(rows)
         if not rows:
@@ -50,17 +50,17 @@ examples:
         return text_table(COLUMNS, rows)
 
 
-def described(key, at):
+def key_row(key, at):
     return {
         "login": key.partner.login,
         "id": str(key.id),
         "lastFour": key.last_four,
         "state": state(key, at),
         "scopes": key.scopes,
-        "createdAt": shown(key.created_at),
-        "expiresAt": shown(key.expires_at),
-        "lastUsedAt": shown(key.last_used_at),
-        "revokedAt": shown(key.revoked_at),
+        "createdAt": time_text(key.created_at),
+        "expiresAt": time_text(key.expires_at),
+        "lastUsedAt": time_text(key.last_used_at),
+        "revokedAt": time_text(key.revoked_at),
     }
 
 
@@ -72,5 +72,5 @@ def state(key, at):
     return "live" if key.partner.is_active else "partner switched off"
 
 
-def shown(time):
+def time_text(time):
     return time and time.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -26,7 +26,7 @@ examples:
             .values("pepper")
             .annotate(count=Count("pk"), used=Max("last_used_at"))
         }
-        rows = {row.digest: row for row in peppers.known()}
+        rows = {row.digest: row for row in peppers.known_peppers()}
         ours = peppers.canaries()
         current = peppers.current()[0]
         lines = []

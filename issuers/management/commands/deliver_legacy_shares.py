@@ -6,7 +6,7 @@ from django.db import transaction
 
 from accounts.approvals.four_eyes import NotApproved, carrying
 from accounts.approvals.models import ApprovalKind
-from accounts.management.people import active_staff, filed
+from accounts.management.people import active_staff, file_for_approval
 from issuers.legacy import delivery
 from issuers.legacy.approvals import delivery_content, delivery_title
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
@@ -99,7 +99,7 @@ examples:
             )
         person = active_staff("--staff", staff)
         if close:
-            return closed(job_named(close), person, dry_run)
+            return close_delivery(job_named(close), person, dry_run)
         if resume:
             job = job_named(resume)
             ids, what = delivery.lines_left(job), f"remaining lines of {job.pk}"
@@ -111,15 +111,15 @@ examples:
         if request and not (reason and reason.strip()):
             raise CommandError("Give a --reason; the approver sees it.")
         if request and not dry_run:
-            return requested(source, ids, person, reason.strip())
-        for warning in delivery.unpriced(ids):
+            return request_delivery(source, ids, person, reason.strip())
+        for warning in delivery.unpriced_warnings(ids):
             self.stderr.write(warning)
         with counting() as begin:
             advance = begin("Delivering", len(ids))
             if dry_run:
                 job, refusals = try_out(ids, job.source if job else source, advance)
             else:
-                job = job or released(source, ids, person)
+                job = job or release_job(source, ids, person)
                 deliver(job, person.email, advance)
                 refusals = job.refusals()
         for line, reason in refusals:
@@ -168,15 +168,15 @@ def job_named(pk):
     return job
 
 
-def requested(source, ids, person, reason):
+def request_delivery(source, ids, person, reason):
     with transaction.atomic():
         job = delivery.begin_job(source, ids, person.email)
         content = delivery_content(job)
         title = delivery_title(job)
-        return filed(ApprovalKind.DELIVERY, content, title, reason, person)
+        return file_for_approval(ApprovalKind.DELIVERY, content, title, reason, person)
 
 
-def released(source, ids, person):
+def release_job(source, ids, person):
     try:
         with carrying([]):
             job = delivery.begin_job(source, ids, person.email)
@@ -219,7 +219,7 @@ def try_out(ids, source, advance):
     return job, refusals.items()
 
 
-def closed(job, person, dry_run):
+def close_delivery(job, person, dry_run):
     left = f"{job.remaining:,} of {job.line_count:,} lines"
     if dry_run:
         return (

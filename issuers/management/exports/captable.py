@@ -9,11 +9,11 @@ from issuers.management.exporting import (
     add_instant,
     add_output,
     file_name,
-    followed,
     issuer_named,
     named_file,
+    replace_file,
+    report_progress,
     write_rows,
-    written,
 )
 from issuers.ocf import export as ocf
 from partnerapi.core.commands import CommandWithExamples, counting
@@ -81,14 +81,14 @@ examples:
         with counting() as begin:
             advance = begin("Writing", table.holding_count)
             if format == Format.OCF:
-                with written(named_file(output, format)) as path:
-                    count = packaged(table, path, advance)
+                with replace_file(named_file(output, format)) as path:
+                    count = write_ocf(table, path, advance)
             else:
                 count = write(table, format, output, self.stdout, advance)
-        self.stderr.write(said(table, count, output))
+        self.stderr.write(summary(table, count, output))
 
 
-def packaged(table, path, advance):
+def write_ocf(table, path, advance):
     try:
         return ocf.write_package(table, path, advance)
     except ocf.NotOcf as error:
@@ -97,12 +97,12 @@ def packaged(table, path, advance):
 
 def write(table, format, output, stdout, advance):
     with captable.holdings(table) as held:
-        rows = captable.lines(table, followed(held, advance))
+        rows = captable.lines(table, report_progress(held, advance))
         writer = WRITERS.get(format)
         return write_rows(captable.COLUMNS, rows, writer, output, stdout, table.at)
 
 
-def said(table, count, output):
+def summary(table, count, output):
     totals = ", ".join(
         f"{symbol} {token.held:,} of {token.supply:,} units"
         for symbol, token in zip(table.symbols, table.tokens, strict=True)

@@ -7,7 +7,7 @@ from django.utils import timezone
 from accounts.history.models import RowChange
 from accounts.management.people import user_named
 from issuers.exports.statements import TooManyLines, holder_statement
-from issuers.management.exporting import add_instant, written
+from issuers.management.exporting import add_instant, replace_file
 from partnerapi.core.commands import CommandWithExamples
 from partnerapi.core.times import to_rfc3339
 
@@ -34,7 +34,7 @@ examples:
 
     def handle(self, *, holder, at, output, **options):
         user = user_named(holder)
-        with written(output) as path:
+        with replace_file(output) as path:
             try:
                 content = holder_statement(user, at)
             except TooManyLines as error:

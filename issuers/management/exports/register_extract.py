@@ -6,7 +6,7 @@ from django.core.management.base import CommandError
 from accounts.history.models import RowChange
 from issuers.exports.captable import dated_table
 from issuers.exports.statements import TooManyLines, register_extract
-from issuers.management.exporting import add_instant, issuer_named, written
+from issuers.management.exporting import add_instant, issuer_named, replace_file
 from partnerapi.core.commands import CommandWithExamples
 from partnerapi.core.times import to_rfc3339
 
@@ -30,7 +30,7 @@ examples:
         )
 
     def handle(self, *, issuer, at, output, **options):
-        with written(output) as path:
+        with replace_file(output) as path:
             table = dated_table(issuer_named(issuer), at)
             try:
                 content = register_extract(table)

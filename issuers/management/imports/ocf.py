@@ -6,7 +6,11 @@ from rich.console import Console
 
 from accounts.approvals.four_eyes import NotApproved, carrying
 from accounts.approvals.models import ApprovalKind
-from accounts.management.people import active_staff, add_second_person, filed
+from accounts.management.people import (
+    active_staff,
+    add_second_person,
+    file_for_approval,
+)
 from issuers.ocf.approvals import register_content, register_title
 from issuers.ocf.reading import read_package
 from issuers.ocf.summary import summary
@@ -79,7 +83,7 @@ examples:
         for table in summary(imported):
             console.print(table)
         if request:
-            return filed(
+            return file_for_approval(
                 ApprovalKind.REGISTER,
                 register_content(imported),
                 register_title(imported, package.name),

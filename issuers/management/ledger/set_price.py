@@ -1,7 +1,7 @@
 from django.core.management.base import CommandError
 
 from accounts.approvals.models import ApprovalKind
-from accounts.management.people import active_staff, filed
+from accounts.management.people import active_staff, file_for_approval
 from issuers.management.register_command import (
     RegisterCommand,
     actor,
@@ -49,7 +49,7 @@ examples:
         with writing(dry_run or request, approval):
             recorded = ledger.set_price(token.pk, cents, source, who)
         if request and not dry_run:
-            return filed(
+            return file_for_approval(
                 ApprovalKind.PRICE,
                 price_content(token.pk, cents, source),
                 price_title(token, cents),

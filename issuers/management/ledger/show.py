@@ -13,8 +13,8 @@ from issuers.exports import ledger, tables
 from issuers.management.exporting import (
     add_output,
     file_name,
-    followed,
     named_file,
+    report_progress,
     write_rows,
 )
 from issuers.management.register_command import token_named
@@ -71,7 +71,7 @@ examples:
             lines=last,
         )
         with counting() as begin, read(token, kind, format) as lines:
-            rows = followed(lines, begin("Writing", last))
+            rows = report_progress(lines, begin("Writing", last))
             count = write_rows(
                 kind.columns, rows, WRITERS.get(format), output, self.stdout,
                 token.created_at,

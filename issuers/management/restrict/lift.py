@@ -7,7 +7,7 @@ from accounts.management.people import (
     active_staff,
     add_second_person,
     add_staff,
-    filed,
+    file_for_approval,
 )
 from issuers.compliance import restrictions
 from issuers.compliance.models import Restriction
@@ -48,7 +48,9 @@ examples:
         if request and not dry_run:
             content = restrictions.lifting_content(named)
             title = restrictions.lifting_title(named)
-            return filed(ApprovalKind.LIFTING, content, title, reason, person)
+            return file_for_approval(
+                ApprovalKind.LIFTING, content, title, reason, person
+            )
         with writing(dry_run or request, approval):
             restrictions.end(named, person.email or "")
         return f"Lifted: {describe(named)}{DRY_RUN if dry_run else '.'}"

@@ -4,7 +4,7 @@ from django.core.management.base import CommandError
 
 from accounts.approvals.models import ApprovalKind
 from accounts.investors.models import InvestorClass
-from accounts.management.people import active_staff, approver, filed
+from accounts.management.people import active_staff, approver, file_for_approval
 from issuers.compliance import rules
 from issuers.compliance.models import TokenRule
 from issuers.compliance.rules import RuleRefused
@@ -90,7 +90,9 @@ examples:
             refused = end or rules.refused_by(token, kind, parameters)
             if request and not dry_run:
                 title = rules.rule_title(token, kind, parameters)
-                return filed(ApprovalKind.RULE, content, title, reason, person)
+                return file_for_approval(
+                    ApprovalKind.RULE, content, title, reason, person
+                )
             second = approver(approval) if approval else ""
             with writing(dry_run or request, approval):
                 rules.set_rule(

@@ -24,7 +24,7 @@ from accounts.investors.models import (
     InvestorClass,
     Verification,
 )
-from accounts.people.followers import followed
+from accounts.people.followers import change_and_follow
 from accounts.people.models import Country, User
 from issuers.compliance import restrictions
 from issuers.compliance.models import ApprovedHolder, Restriction
@@ -170,7 +170,7 @@ def end(approved: ApprovedHolder, user: User, actor: str) -> None:
         approved.ended_by = actor
         approved.save(update_fields=["ended_by", "ended_at"])
 
-    followed([user.pk], [approved.token_id], "NOT_ELIGIBLE", change)
+    change_and_follow([user.pk], [approved.token_id], "NOT_ELIGIBLE", change)
 
 
 FORMS: Mapping[str, tuple[type[Any], str]] = {

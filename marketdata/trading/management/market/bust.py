@@ -1,7 +1,7 @@
 from django.core.management.base import CommandError
 
 from accounts.approvals.models import ApprovalKind, ApprovalRequest
-from accounts.management.people import active_staff, filed
+from accounts.management.people import active_staff, file_for_approval
 from issuers.management.register_command import (
     RegisterCommand,
     actor,
@@ -40,7 +40,7 @@ examples:
         if execution is None:
             raise CommandError(f"{symbol} has no internal market, or no trade {trade}.")
         if request and not dry_run:
-            return filed(
+            return file_for_approval(
                 ApprovalKind.BUST,
                 bust_content(execution, reason),
                 bust_title(execution, token),

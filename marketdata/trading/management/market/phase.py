@@ -1,7 +1,7 @@
 from django.core.management.base import CommandError
 
 from accounts.approvals.models import ApprovalKind
-from accounts.management.people import active_staff, filed
+from accounts.management.people import active_staff, file_for_approval
 from issuers.management.register_command import (
     RegisterCommand,
     actor,
@@ -54,7 +54,7 @@ examples:
                 raise CommandError(
                     f"{symbol} is {market.phase}; this needs no approval."
                 )
-            return filed(
+            return file_for_approval(
                 ApprovalKind.REOPEN,
                 reopening_content(market, phase),
                 reopening_title(market, phase),

@@ -102,7 +102,7 @@ def preview_context(found: Preview, needs_approval: bool) -> dict[str, Any]:
     return {
         "found": found,
         "refused": refused_lines(found, REFUSALS_SHOWN),
-        "unpriced": delivery.unpriced(found.ids),
+        "unpriced": delivery.unpriced_warnings(found.ids),
         "needs_approval": needs_approval,
         "goes_to_worker": len(found.ids) > delivery.LINES_OF_A_STEP,
         "lines_of_a_step": delivery.LINES_OF_A_STEP,
