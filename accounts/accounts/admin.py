@@ -111,7 +111,7 @@ class AccountAdmin(ListWithActions, AccountSearchAdmin):
             request, queryset, search_term
         )
         if term := search_term.strip():
-            applicants = Applicant.objects.called(term, MOST_PEOPLE)
+            applicants = Applicant.objects.search(term, MOST_PEOPLE)
             if keys := [applicant.pk for applicant in applicants]:
                 found |= queryset.filter(IsOneOf(F("pk"), Value(keys)))
         return found, has_duplicates

@@ -49,7 +49,7 @@ class Description:
 
 
 class ApplicantQuerySet(models.QuerySet["Applicant"]):
-    def called(self, text: str, most: int) -> "ApplicantQuerySet":
+    def search(self, text: str, most: int) -> "ApplicantQuerySet":
         """Applicants whose email begins with the text, or whose LEI or reference it is.
 
         Returns at most `most`; each of the three conditions reads an index.

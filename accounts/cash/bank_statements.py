@@ -262,7 +262,7 @@ class BookStatement:
 
     def preview(self, request: ApprovalRequest) -> Preview:
         with transaction.atomic():
-            booked = self.booked(request)
+            booked = self.book_request(request)
             transaction.set_rollback(True)
         rows = [
             ("File", "", request.content["name"]),
@@ -287,9 +287,9 @@ class BookStatement:
         return Preview(rows, warnings, links, listing(request.content["lines"]))
 
     def execute(self, request: ApprovalRequest) -> Booked:
-        return self.booked(request)
+        return self.book_request(request)
 
-    def booked(self, request: ApprovalRequest) -> Booked:
+    def book_request(self, request: ApprovalRequest) -> Booked:
         content = request.content
         lines = [
             BankLine(

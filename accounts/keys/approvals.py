@@ -45,7 +45,7 @@ class IssueKey:
     def preview(self, request: ApprovalRequest) -> Preview:
         content = request.content
         partner, at = self.partner(content), expiry(content)
-        old = self.rotated(content)
+        old = self.key_to_rotate(content)
         end = f"{at:%Y-%m-%d %H:%M} UTC" if at else "NEVER EXPIRES: valid until revoked"
         live = ApiKey.objects.live(timezone.now()).filter(partner=partner).count()
         rows = [
@@ -67,7 +67,7 @@ class IssueKey:
 
     def execute(self, request: ApprovalRequest) -> tuple[ApiKey, str]:
         content = request.content
-        partner, old = self.partner(content), self.rotated(content)
+        partner, old = self.partner(content), self.key_to_rotate(content)
         issued = ApiKey.objects.issue(partner, content["scopes"], expiry(content))
         if old:
             overlap = timedelta(hours=content["with"]["overlapHours"])
@@ -88,7 +88,7 @@ class IssueKey:
             raise Superseded("The expiry of the requested key has passed.")
         return partner
 
-    def rotated(self, content: dict[str, Any]) -> ApiKey | None:
+    def key_to_rotate(self, content: dict[str, Any]) -> ApiKey | None:
         if "with" not in content:
             return None
         old = ApiKey.objects.get(pk=content["with"]["rotates"])

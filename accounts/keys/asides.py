@@ -25,7 +25,7 @@ class Aside:
         """
         self.is_kept = True
 
-    def noted(self) -> None:
+    def start_writer(self) -> None:
         """Signal that there is a note to write."""
         if self.is_kept and self.writer is None:
             with self.lock:

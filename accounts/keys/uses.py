@@ -42,7 +42,7 @@ class KeyUses:
     def note(self, key_id: UUID, at: datetime) -> None:
         with self.lock:
             self.noted[key_id] = at
-        self.aside.noted()
+        self.aside.start_writer()
 
     def note_digests(self, key_id: UUID, opening: bytes, digests: list[Digest]) -> None:
         with self.lock:

@@ -21,7 +21,7 @@ Ids = Collection[UUID] | None
 
 
 class Follower(Protocol):
-    def concerned(self, users: Ids, tokens: Ids) -> set[UUID]:
+    def affected_tokens(self, users: Ids, tokens: Ids) -> set[UUID]:
         """The tokens that a change of these users affects; locks nothing."""
 
     def hold(self, tokens: Collection[UUID]) -> None:
@@ -78,7 +78,7 @@ def _follow(
     change: Callable[[], Done],
     lock: Callable[[], object],
 ) -> Done:
-    held = [follower.concerned(users, tokens) for follower in followers()]
+    held = [follower.affected_tokens(users, tokens) for follower in followers()]
     for follower, of in zip(followers(), held, strict=True):
         follower.hold(of)
     # Placing an order shares the locks of `lock` or `change`: no new token appears now.
@@ -93,5 +93,5 @@ def _follow(
 
 def _check_held(users: Ids, tokens: Ids, held: list[set[UUID]]) -> None:
     for follower, of in zip(followers(), held, strict=True):
-        if follower.concerned(users, tokens) - of:
+        if follower.affected_tokens(users, tokens) - of:
             raise _CameUp

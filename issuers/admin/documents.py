@@ -27,7 +27,7 @@ class DocumentForm(forms.ModelForm):
             raise forms.ValidationError(
                 f"{file.name} has {file.size} bytes; the limit is {Document.MAX_BYTES}."
             )
-        document = Document.objects.unsaved(file.name, file.read())
+        document = Document.objects.new_document(file.name, file.read())
         try:
             document.clean_fields(exclude=["content"])
         except forms.ValidationError as error:

@@ -42,8 +42,8 @@ def document(
 ) -> bytes:
     """A PDF of A4 pages, each with the title and its number."""
     # The first pass counts the pages.
-    pages = Pages(title, 0).filled(facts, tables).number
-    return Pages(title, pages).filled(facts, tables).finished()
+    pages = Pages(title, 0).fill(facts, tables).number
+    return Pages(title, pages).fill(facts, tables).finish()
 
 
 class Pages:
@@ -55,7 +55,7 @@ class Pages:
         self.canvas.setTitle(title)
         self.begin_page()
 
-    def filled(
+    def fill(
         self, facts: Sequence[tuple[str, str]], tables: Iterable[DocumentTable]
     ) -> "Pages":
         self.write([self.title], [(0, WIDTH)], BOLD, 14)
@@ -68,7 +68,7 @@ class Pages:
             self.table(table)
         return self
 
-    def finished(self) -> bytes:
+    def finish(self) -> bytes:
         self.end_page()
         self.canvas.save()
         return self.content.getvalue()

@@ -121,7 +121,7 @@ def writing(dry_run: bool, approval: UUID | None = None) -> Iterator[None]:
         ) from None
 
 
-def requested(entry: ledger.Entry, token: Token, staff: str) -> str:
+def request_entry(entry: ledger.Entry, token: Token, staff: str) -> str:
     """File a request for an entry that a dry run has allowed."""
     supply = int(token.ledger_head.supply)
     approval = EntryKind(entry.kind).approval

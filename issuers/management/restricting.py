@@ -38,7 +38,7 @@ def add_terms(parser: CommandParser) -> None:
     add_staff(parser)
 
 
-def restricted(user: User, terms: Terms, staff: str, dry_run: bool) -> str:
+def set_restriction(user: User, terms: Terms, staff: str, dry_run: bool) -> str:
     who = actor(staff)
     with writing(dry_run):
         made = restrictions.restrict(user, terms, who)

@@ -40,11 +40,11 @@ examples:
         )
 
     def handle(self, *, against, public_key, **options):
-        statement = None if against is None else stated(against, public_key)
+        statement = None if against is None else load_statement(against, public_key)
         return tell(self, findings(statement, against))
 
 
-def stated(file: Path, public_key: str | None) -> dict[str, Any]:
+def load_statement(file: Path, public_key: str | None) -> dict[str, Any]:
     """The content of a statement's file.
 
     Raises:

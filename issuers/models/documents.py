@@ -14,7 +14,7 @@ from partnerapi.core.constraints import check
 
 
 class DocumentQuerySet(models.QuerySet):
-    def unsaved(self, name: str, content: bytes) -> "Document":
+    def new_document(self, name: str, content: bytes) -> "Document":
         """An unsaved document with the media type that its bytes show.
 
         Raises:

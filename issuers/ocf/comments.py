@@ -24,7 +24,7 @@ def comments(facts: Mapping[str, str | None]) -> dict[str, list[str]]:
 
 def facts(values: Mapping[str, Any]) -> dict[str, str]:
     """The facts in an object's comments, by the word with which each begins."""
-    return dict(filter(None, map(fact, listed(values))))
+    return dict(filter(None, map(fact, comments_of(values))))
 
 
 def not_known(values: Mapping[str, Any]) -> set[str]:
@@ -34,10 +34,10 @@ def not_known(values: Mapping[str, Any]) -> set[str]:
 
 def says_more(values: Mapping[str, Any]) -> bool:
     """Whether a comment of an object says anything else."""
-    return not all(map(fact, listed(values)))
+    return not all(map(fact, comments_of(values)))
 
 
-def listed(values: Mapping[str, Any]) -> list[Any]:
+def comments_of(values: Mapping[str, Any]) -> list[Any]:
     found = values.get("comments") or []
     return found if isinstance(found, list) else [found]
 

@@ -50,7 +50,7 @@ def fields_left(package: Package) -> Counter[str]:
     return package.left + Counter(left_of(package.issuer))
 
 
-def kept(item: Item) -> Item:
+def drop_unused(item: Item) -> Item:
     """The same, with the fields that are read, or of which something is."""
     names = USED[item.type] | {"contact_info", "comments"}
     values = {name: item.values[name] for name in item.values.keys() & names}

@@ -11,7 +11,7 @@ from accounts.people.imports import is_email
 from accounts.people.models import WALLET as WALLET_FORM
 from accounts.people.models import User, UserHolder, validate_lei
 from issuers.ocf.comments import EMAIL, LEI, WALLET, facts
-from issuers.ocf.naming import derived, read_name
+from issuers.ocf.naming import derive_id, read_name
 from issuers.ocf.objects import Item, Package, one_line
 from issuers.ocf.replay import Replay
 from issuers.register import ledger
@@ -22,7 +22,7 @@ TREASURY = "TREASURY"
 """The `issuer_assigned_id` of the stakeholder that is the issuer's treasury."""
 
 
-def named(item: Item, package: Package) -> tuple[str, dict[str, str | None]]:
+def name_and_columns(item: Item, package: Package) -> tuple[str, dict[str, str | None]]:
     """A stakeholder's name in the register, and the columns of the user."""
     value = item.values.get("name")
     parts = value if isinstance(value, dict) else {"legal_name": value}
@@ -138,7 +138,7 @@ def new_holders(
             lei, taken["lei"] = None, taken["lei"] + 1
         if wallet and wallet.lower() in taken_wallets:
             wallet, taken["wallet"] = None, taken["wallet"] + 1
-        pk = derived(f"stakeholder {issuer_id} {id}")
+        pk = derive_id(f"stakeholder {issuer_id} {id}")
         user = User(id=pk, email=email, lei=lei, **columns)  # type: ignore[misc]
         user.set_unusable_password()
         users[id] = user

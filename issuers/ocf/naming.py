@@ -12,7 +12,7 @@ EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
 MAX_NAME = 200
 
 
-def derived(name: str) -> UUID:
+def derive_id(name: str) -> UUID:
     return derived_uuid7(EPOCH, f"OCF {name}")
 
 

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import orjson
 
-from issuers.ocf.fields import kept, left_of
+from issuers.ocf.fields import drop_unused, left_of
 from issuers.ocf.json_items import members
 from issuers.ocf.objects import Item, Package, one_line, problem_in
 from issuers.ocf.steps import READ, SECURITIES, names, read_step
@@ -60,7 +60,7 @@ class OcfFile:
     type: str = ""
     members: dict[str, Any] = field(default_factory=dict)
 
-    def hashed(self) -> Iterator[bytes]:
+    def hash_chunks(self) -> Iterator[bytes]:
         for chunk in self.chunks:
             self.md5.update(chunk)
             yield chunk
@@ -124,7 +124,7 @@ def read_file(file: OcfFile, reader: "ObjectReader") -> None:
     """
     early: list[Any] | None = None
     has_items, position = False, 0
-    for name, value in members(file.hashed()):
+    for name, value in members(file.hash_chunks()):
         if name == "file_type":
             if not isinstance(value, str) or not value.startswith("OCF_"):
                 raise ValueError(
@@ -152,12 +152,12 @@ def read_file(file: OcfFile, reader: "ObjectReader") -> None:
 def folder_files(path: Path, unread: list[str]) -> Iterator[OcfFile]:
     """Names and contents of OCF files; the names of other files go to `unread`."""
     files = {p.relative_to(path).as_posix(): p for p in path.rglob("*") if p.is_file()}
-    names = chosen(path, sorted(files), unread)
+    names = choose_files(path, sorted(files), unread)
     left = MAX_BYTES
     for name in names:
         with files[name].open("rb") as opened:
             file = OcfFile(name)
-            file.chunks = counted(path, opened, left)
+            file.chunks = count_bytes(path, opened, left)
             yield file
             left -= opened.tell()
 
@@ -168,7 +168,7 @@ def zip_files(path: Path, unread: list[str]) -> Iterator[OcfFile]:
     try:
         with zipfile.ZipFile(path) as archive:
             entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-            names = set(chosen(path, [e.filename for e in entries], unread))
+            names = set(choose_files(path, [e.filename for e in entries], unread))
             for entry in entries:
                 if entry.filename not in names:
                     continue
@@ -176,21 +176,21 @@ def zip_files(path: Path, unread: list[str]) -> Iterator[OcfFile]:
                     raise zipfile.BadZipFile(f"{entry.filename} is encrypted")
                 with archive.open(entry) as opened:
                     file = OcfFile(entry.filename)
-                    file.chunks = unpacked(path, counted(path, opened, left))
+                    file.chunks = unpack(path, count_bytes(path, opened, left))
                     yield file
                     left -= opened.tell()
     except UNREADABLE as error:
         raise not_unpacked(path, error) from None
 
 
-def counted(path: Path, opened: IO[bytes], left: int) -> Iterator[bytes]:
+def count_bytes(path: Path, opened: IO[bytes], left: int) -> Iterator[bytes]:
     while chunk := opened.read(CHUNK):
         left -= len(chunk)
         check_size(path, left)
         yield chunk
 
 
-def unpacked(path: Path, chunks: Iterator[bytes]) -> Iterator[bytes]:
+def unpack(path: Path, chunks: Iterator[bytes]) -> Iterator[bytes]:
     try:
         yield from chunks
     except UNREADABLE as error:
@@ -202,7 +202,7 @@ def not_unpacked(path: Path, error: Exception) -> WrongFileError:
     return WrongFileError([problem_in(path.name, "", rule)])
 
 
-def chosen(path: Path, names: list[str], unread: list[str]) -> list[str]:
+def choose_files(path: Path, names: list[str], unread: list[str]) -> list[str]:
     """The files to read. Files left behind by operating systems are ignored."""
     found: list[str] = []
     for name in names:
@@ -367,10 +367,10 @@ def place(package: Package, item: Item, file_type: str) -> None:
         package.problems.append(item.problem(rule))
     elif item.type == "STAKEHOLDER":
         package.left.update(left_of(item))
-        package.stakeholders[item.id] = kept(item)
+        package.stakeholders[item.id] = drop_unused(item)
     elif item.type == "STOCK_CLASS":
         package.left.update(left_of(item))
-        package.classes[item.id] = kept(item)
+        package.classes[item.id] = drop_unused(item)
     elif home == TRANSACTIONS:
         place_transaction(package, item)
     else:

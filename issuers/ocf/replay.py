@@ -123,14 +123,16 @@ class ReplayState:
         self.prices: dict[str, int] = {}
         self.result.balances = {key: Counter() for key in package.classes}
         for item in package.classes.values():
-            if count := authorized(item.values.get("initial_shares_authorized")):
+            if count := authorized_units(item.values.get("initial_shares_authorized")):
                 self.result.authorized[item.id] = count
 
     def enter(self, step: OcfStep) -> None:
         if self.made.broken.intersection(step.takes):
             self.made.broken.update([*step.gives, step.balance])
         elif step.type == ISSUANCE:
-            self.apply(step, [], [(step.gives[0], self.issued(step, step.gives[0]))])
+            self.apply(
+                step, [], [(step.gives[0], self.issued_security(step, step.gives[0]))]
+            )
             self.price(step)
         elif step.type == AUTHORIZED:
             self.result.authorized[step.class_id] = floor(step.quantity or 0)
@@ -139,7 +141,7 @@ class ReplayState:
         else:
             self.take(step)
 
-    def issued(self, step: OcfStep, id: str) -> Security:
+    def issued_security(self, step: OcfStep, id: str) -> Security:
         """The security as its issuance has it; it results from the step."""
         issuance = self.made.issuances.get(id)
         if issuance is None:
@@ -172,7 +174,7 @@ class ReplayState:
         if self.made.broken.intersection(step.gives):
             self.made.broken.update([*step.gives, step.balance])
             return
-        opened = [(id, self.issued(step, id)) for id in step.gives]
+        opened = [(id, self.issued_security(step, id)) for id in step.gives]
         given = sum((security.quantity for _, security in opened), Fraction(0))
         count = step.quantity
         if count is None:
@@ -235,7 +237,7 @@ class ReplayState:
                 "quantity"
             )] += 1  # fmt: skip
             return [(step.balance, Security(taken.class_id, taken.holder_id, left))]
-        rest = self.issued(step, step.balance)
+        rest = self.issued_security(step, step.balance)
         if rest != Security(taken.class_id, taken.holder_id, left):
             raise Broken(
                 f"leaves {left} of {taken.class_id} with {taken.holder_id}, but its "
@@ -338,7 +340,7 @@ class ReplayState:
             self.result.unplaced[item.type] += 1
 
 
-def authorized(value: Any) -> int | None:
+def authorized_units(value: Any) -> int | None:
     """The bound of a class; None where it is not a number, as "UNLIMITED" is."""
     try:
         return floor(number_of({"": value}, ""))

@@ -30,10 +30,10 @@ def share_class_facts(item: Item) -> tuple[dict[str, Any], int]:
         facts["nominal_currency"] = currency_code(currency)
         if facts["nominal_currency"] is None:
             facts["nominal_value"] = None
-    return facts, len(list(lost(values, facts)))
+    return facts, len(list(lost_fields(values, facts)))
 
 
-def lost(values: dict[str, Any], facts: dict[str, Any]) -> Iterator[str]:
+def lost_fields(values: dict[str, Any], facts: dict[str, Any]) -> Iterator[str]:
     for name, column in (
         ("class_type", "class_type"), ("votes_per_share", "votes_per_share"),
         ("seniority", "seniority"), ("par_value", "nominal_value"),

@@ -13,7 +13,14 @@ from typing import Any
 
 from issuers.ocf.comments import not_known
 from issuers.ocf.objects import Item, Package, one_line, problem_in
-from issuers.ocf.values import Broken, number_of, read_time, shared, text_of, texts_of
+from issuers.ocf.values import (
+    Broken,
+    intern_price,
+    number_of,
+    read_time,
+    text_of,
+    texts_of,
+)
 from partnerapi.core.problems import Problem
 
 ISSUANCE, SPLIT = "TX_STOCK_ISSUANCE", "TX_STOCK_CLASS_SPLIT"
@@ -239,7 +246,7 @@ def read_step(item: Item, names: dict[str, str]) -> OcfStep:
         read_time(values.get("date")),
     )
     if "share_price" not in not_known(values):
-        step.price = shared(values.get("share_price"))
+        step.price = intern_price(values.get("share_price"))
     if item.type in (SPLIT, AUTHORIZED, ISSUANCE):
         step.class_id = sys.intern(text_of(values, "stock_class_id"))
     if item.type == ISSUANCE:

@@ -47,7 +47,7 @@ def summary(imported: ImportedPackage) -> Iterator[Table]:
     if imported.remarks:
         remarks = Table("Remarks", title="Please review")
         for remark in sorted(imported.remarks):
-            remarks.add_row(escaped(remark))
+            remarks.add_row(escape(remark))
         yield remarks
 
 
@@ -55,14 +55,14 @@ def shares(imported: ImportedPackage) -> Table:
     balances = imported.replay.balances
     holders = {h for held in balances.values() for h, units in held.items() if units}
     table = Table(
-        "Class", "Token", title=f"Register of {escaped(imported.issuer.trading_name)}"
+        "Class", "Token", title=f"Register of {escape(imported.issuer.trading_name)}"
     )
     table.add_column("Shares", justify="right")
     table.add_column("Holders", justify="right")
     for class_id, token in imported.tokens.items():
         held = [units for units in balances[class_id].values() if units]
         table.add_row(
-            escaped(token.name), token.symbol, f"{sum(held):,}", f"{len(held):,}"
+            escape(token.name), token.symbol, f"{sum(held):,}", f"{len(held):,}"
         )
     table.add_section()
     total = sum(units for held in balances.values() for units in held.values())
@@ -84,9 +84,9 @@ def without_place(imported: ImportedPackage) -> Table:
     table.add_column("Count", justify="right")
     table.add_column("Why")
     for what, count in sorted(imported.replay.unplaced.items()):
-        table.add_row(escaped(what), f"{count:,}", why(what))
+        table.add_row(escape(what), f"{count:,}", why(what))
     for name, count in sorted(imported.fields.items()):
-        table.add_row(escaped(name), f"{count:,}", FIELD_WHY.get(name, KEPT_NOT))
+        table.add_row(escape(name), f"{count:,}", FIELD_WHY.get(name, KEPT_NOT))
     return table
 
 
@@ -96,5 +96,5 @@ def why(what: str) -> str:
     return next((text for key, text in WHY.items() if what.startswith(key)), UNKNOWN)
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     return text.replace("[", r"\[")

@@ -17,7 +17,7 @@ class Broken(Exception):
     """An object breaks a rule, which the message says."""
 
 
-def shared(price: Any) -> Any:
+def intern_price(price: Any) -> Any:
     """The same; of equal prices the same object, as a million issuances have few."""
     if isinstance(price, dict) and price.keys() == {"amount", "currency"}:
         amount, currency = price["amount"], price["currency"]

@@ -18,8 +18,8 @@ from issuers.imports.issuers import SYMBOL as SYMBOL_FORM
 from issuers.models import Issuer, Token, validate_isin
 from issuers.ocf.comments import ISIN, SYMBOL, facts
 from issuers.ocf.fields import fields_left
-from issuers.ocf.holders import named, new_holders, treasury_of
-from issuers.ocf.naming import MAX_NAME, derived, read_name
+from issuers.ocf.holders import name_and_columns, new_holders, treasury_of
+from issuers.ocf.naming import MAX_NAME, derive_id, read_name
 from issuers.ocf.objects import Item, Package, one_line
 from issuers.ocf.replay import Movement, Replay, replay
 from issuers.ocf.share_classes import NO_FACT, share_class_facts
@@ -64,7 +64,10 @@ def import_package(
         LedgerError: a rule of the register that the package's history breaks.
     """
     replayed = replay(package, now)
-    names = {item.id: named(item, package) for item in package.stakeholders.values()}
+    names = {
+        item.id: name_and_columns(item, package)
+        for item in package.stakeholders.values()
+    }
     for item in package.classes.values():
         read_name(item, "name", item.values.get("name"), package)
     legal_name = read_name(
@@ -73,9 +76,9 @@ def import_package(
     if package.problems:
         raise WrongFileError(package.problems)
     with planned_by_index():
-        issuer_id = derived(f"issuer {package.issuer.id} {legal_name}")
+        issuer_id = derive_id(f"issuer {package.issuer.id} {legal_name}")
         stored = Issuer.objects.filter(pk=issuer_id).first()
-        owner_id = derived(f"package {package.checksum}")
+        owner_id = derive_id(f"package {package.checksum}")
         if stored and User.objects.filter(pk=owner_id).exists():
             return ImportedPackage(stored, was_imported=True)
         if stored:
@@ -176,7 +179,7 @@ def new_tokens(
     company = issuer.slug.split("-")[0].upper()[:10]
     tokens = {}
     at = in_turn({
-        item.id: created(item, replayed.first.get(item.id), now)
+        item.id: creation_time(item, replayed.first.get(item.id), now)
         for item in package.classes.values()
     })  # fmt: skip
     for item in package.classes.values():
@@ -198,7 +201,7 @@ def new_tokens(
             isin = None
         isins.add(isin)
         tokens[item.id] = Token.objects.create(
-            id=derived(f"class {issuer.pk} {item.id}"),
+            id=derive_id(f"class {issuer.pk} {item.id}"),
             issuer=issuer,
             name=one_line(item.values["name"]),
             symbol=symbols.claim(symbol, MAX_SYMBOL),
@@ -228,7 +231,7 @@ def in_turn(times: dict[str, datetime]) -> dict[str, datetime]:
     return moved
 
 
-def created(item: Item, first: datetime | None, now: datetime) -> datetime:
+def creation_time(item: Item, first: datetime | None, now: datetime) -> datetime:
     """When the board approved the class, at the latest its first event."""
     latest = first or now
     try:

@@ -201,7 +201,7 @@ def last_price(token_id: UUID) -> int:
     return last.number if last else 0
 
 
-def changed(before: int, after: int) -> str:
+def change_text(before: int, after: int) -> str:
     """Euro cents after a change, and the amount of the change."""
     if not before:
         return euros(after)
@@ -227,11 +227,11 @@ class SetPrice:
             ]
         else:
             rows += [
-                ("Price per unit", euros(before), changed(before, cents)),
+                ("Price per unit", euros(before), change_text(before, cents)),
                 (
                     "Value of units held",
                     euros(held * before),
-                    changed(held * before, held * cents),
+                    change_text(held * before, held * cents),
                 ),
             ]
         final = "A price is final: past capitalization tables keep it."

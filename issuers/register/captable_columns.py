@@ -96,7 +96,7 @@ class Holders:
 
     @cached_property
     def total_values(self) -> list[int]:
-        return self.summed(holding.values for holding in self.holdings)
+        return self.sum_per_holder(holding.values for holding in self.holdings)
 
     @cached_property
     def percentages(self) -> list[float]:
@@ -104,7 +104,7 @@ class Holders:
         weights = self.total_values
         whole = sum(weights)
         if not whole:
-            weights = self.summed(holding.units for holding in self.holdings)
+            weights = self.sum_per_holder(holding.units for holding in self.holdings)
             whole = sum(weights)
         return [weight / whole for weight in weights]
 
@@ -118,7 +118,7 @@ class Holders:
                 rows[place].append(balance)
         return rows
 
-    def summed(self, columns: Iterable[Iterable[int]]) -> list[int]:
+    def sum_per_holder(self, columns: Iterable[Iterable[int]]) -> list[int]:
         """The sum, for each holder, of the holdings' columns."""
         sums = [0] * len(self.user_ids)
         for holding, column in zip(self.holdings, columns, strict=True):

@@ -26,7 +26,7 @@ class Chain(StrEnum):
     PRICES = "register_price_lines"
 
 
-def chained(
+def chain_lines(
     chain: Chain, token_id: object, last: int | None = None
 ) -> Iterator[tuple[str, bytes]]:
     """Each line in order, and the digest after it; up to number `last`.
@@ -44,7 +44,7 @@ def digest_after(chain: Chain, token_id: object, last: int) -> tuple[int, str]:
 
     The digest is in hexadecimal digits.
     """
-    end = deque(enumerate(chained(chain, token_id, last), 1), maxlen=1)
+    end = deque(enumerate(chain_lines(chain, token_id, last), 1), maxlen=1)
     count, (_, digest) = end[0] if end else (0, ("", BEGINNING))
     return count, digest.hex()
 

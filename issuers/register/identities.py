@@ -34,7 +34,7 @@ class ChangeIdentity:
 
     def preview(self, request: ApprovalRequest) -> Preview:
         token, content = self.token(request.content), request.content
-        self.changed(token, content)
+        self.change_token(token, content)
         head = token.ledger_head
         rows = [
             ("Company", "", str(token.issuer)),
@@ -50,7 +50,7 @@ class ChangeIdentity:
         return Preview(rows, [warning], token_links(token))
 
     def execute(self, request: ApprovalRequest) -> Token:
-        token = self.changed(self.token(request.content), request.content)
+        token = self.change_token(self.token(request.content), request.content)
         token.save(update_fields=["symbol", "isin"])
         return token
 
@@ -61,7 +61,7 @@ class ChangeIdentity:
             raise Superseded("The symbol or the ISIN has changed since the request.")
         return token
 
-    def changed(self, token: Token, content: dict[str, Any]) -> Token:
+    def change_token(self, token: Token, content: dict[str, Any]) -> Token:
         """The token with its new symbol and ISIN, which are valid and free.
 
         Raises:

@@ -29,7 +29,7 @@ class Refusal(NamedTuple):
     @property
     def text(self) -> str:
         """A sentence that explains the obstacle to staff and partners."""
-        told = {name: written(name, value) for name, value in self.details.items()}
+        told = {name: detail_text(name, value) for name, value in self.details.items()}
         return TEXTS[self.code].format_map(defaultdict(str, UNKNOWN | told))
 
     @property
@@ -39,7 +39,7 @@ class Refusal(NamedTuple):
         return from_rfc3339(said[0]) if said else None
 
 
-def written(name: str, value: Any) -> str:
+def detail_text(name: str, value: Any) -> str:
     """A detail, as written in a sentence."""
     if name in UNTIL:
         return UNTIL[name] + to_rfc3339(from_rfc3339(value))

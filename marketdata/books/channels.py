@@ -39,7 +39,7 @@ class ChannelListener:
         )
         self.channel: PubSub | None = None
 
-    def heard(self, seconds: float) -> set[str]:
+    def wait_for_messages(self, seconds: float) -> set[str]:
         """The messages that arrive within this many seconds, or until the end.
 
         Returns on the first arrival, with all messages published before. Without Redis,

@@ -26,7 +26,7 @@ class GrowthListener(ChannelListener):
     def wait(self, seconds: float) -> set[UUID]:
         """The tokens whose logs grow within this many seconds, or until the end."""
         grown = set()
-        for message in self.heard(seconds):
+        for message in self.wait_for_messages(seconds):
             # A message from another publisher is not a token's id.
             with contextlib.suppress(ValueError):
                 grown.add(UUID(message))

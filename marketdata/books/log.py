@@ -269,13 +269,13 @@ def lock_book(token_id: UUID) -> BookState:
         cursor.execute(LOCK_BOOK, [token_id])
         row = cursor.fetchone()
     if row is None:
-        raise closed(token_id)
+        raise market_closed(token_id)
     sequence, snapshot, *levels = row
     book = OrderBook(zip(*(column or () for column in levels), strict=True))
     return BookState(book, sequence, next_snapshot(snapshot, book.ladder()))
 
 
-def closed(token_id: UUID) -> MarketClosed:
+def market_closed(token_id: UUID) -> MarketClosed:
     symbol = Token.objects.values_list("symbol", flat=True).filter(pk=token_id).first()
     if symbol is None:
         return MarketClosed(f"There is no token {token_id}.")

@@ -98,21 +98,21 @@ class OrderBook:
                     levels, prices = asks, ask_prices
                 else:
                     raise ImpossibleChange(
-                        f"{_shown(side, price, quantity)}: the side must be {BID} "
+                        f"{_text_of(side, price, quantity)}: the side must be {BID} "
                         f"(bid) or {ASK} (ask)."
                     )
                 resting = levels.get(price, 0)
                 before.append(resting)
                 if type(quantity) is not int or quantity < 0:
                     raise ImpossibleChange(
-                        f"{_shown(side, price, quantity)}: the quantity must be an "
+                        f"{_text_of(side, price, quantity)}: the quantity must be an "
                         "integer, 0 or more."
                     )
                 if quantity:
                     if not resting:
                         if type(price) is not int:
                             raise ImpossibleChange(
-                                f"{_shown(side, price, quantity)}: the price must be "
+                                f"{_text_of(side, price, quantity)}: the price must be "
                                 "an integer."
                             )
                         insort(prices, price)
@@ -122,7 +122,7 @@ class OrderBook:
                     del prices[bisect_left(prices, price)]
                 else:
                     raise ImpossibleChange(
-                        f"{_shown(side, price, quantity)}: there is no level at this "
+                        f"{_text_of(side, price, quantity)}: there is no level at this "
                         "price to remove."
                     )
             if bid_prices and ask_prices and bid_prices[-1] >= ask_prices[0]:
@@ -170,7 +170,7 @@ class OrderBook:
         )
 
 
-def _shown(side: object, price: object, quantity: object) -> str:
+def _text_of(side: object, price: object, quantity: object) -> str:
     return f"Change of side {side!r}, price {price!r}, quantity {quantity!r}"
 
 

@@ -38,7 +38,7 @@ examples:
         with counting() as begin:
             advance = begin("Changes", self.changes(tokens))
             rules = verify(tokens, self.feed_books(tokens), advance)
-        return tell(self, map(shortened, rules))
+        return tell(self, map(shorten, rules))
 
     def tokens(self, symbols):
         """The tokens of these symbols; without symbols, all that can have a log."""
@@ -89,7 +89,7 @@ examples:
         return rows["total"] or 0
 
 
-def shortened(rule: Rule) -> Finding:
+def shorten(rule: Rule) -> Finding:
     """What `tell` writes of a rule: its first breaches, and how many more there are."""
     details = rule.breaches[:SHOWN]
     if left := len(rule.breaches) - len(details):

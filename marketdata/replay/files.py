@@ -243,7 +243,7 @@ class RowReader:
 
 def records(file: BinaryIO, problems: Problems) -> Iterator[tuple[int, dict[str, str]]]:
     """Each record's line and values, absent ones empty."""
-    texts = counted(file, problems)
+    texts = numbered_lines(file, problems)
     first = next(texts, None)
     if first is None:
         return
@@ -254,7 +254,7 @@ def records(file: BinaryIO, problems: Problems) -> Iterator[tuple[int, dict[str,
         yield from csv_records(texts, problems)
 
 
-def counted(file: BinaryIO, problems: Problems) -> Iterator[tuple[int, str]]:
+def numbered_lines(file: BinaryIO, problems: Problems) -> Iterator[tuple[int, str]]:
     number = 0
     try:
         for number, text in enumerate(lines(file), 1):

@@ -125,7 +125,7 @@ class OwnBook:
             able = [c for c in clients if can_place(c, side, price, quantity)]
             if able:
                 client = self.chance.choice(able)
-                clients[clients.index(client)] = spent(client, side, price, quantity)
+                clients[clients.index(client)] = pay(client, side, price, quantity)
                 requests.append(
                     Request(client.account_id, side, quantity, price, in_force)
                 )
@@ -163,7 +163,7 @@ def can_place(client: Client, side: int, price: int, quantity: int) -> bool:
     return client.units >= quantity
 
 
-def spent(client: Client, side: int, price: int, quantity: int) -> Client:
+def pay(client: Client, side: int, price: int, quantity: int) -> Client:
     if side == BID:
         return client._replace(cash=client.cash - price * quantity)
     return client._replace(units=client.units - quantity)

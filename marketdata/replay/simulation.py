@@ -141,7 +141,7 @@ class Simulation:
         wished = self.on_grid(side, self.fair + away)
         if not bid < wished < ask:
             return self.placement()
-        return self.added(side, wished, self.order)
+        return self.add_size(side, wished, self.order)
 
     def withdrawal(self) -> Message:
         """An order that leaves, or becomes smaller."""
@@ -185,7 +185,7 @@ class Simulation:
         if quantity > 1.5 * usual:
             less = self.chance.randint(1, quantity - 1)
             return Message([Change(side, price, quantity - less)])
-        return self.added(side, price, usual / 4)
+        return self.add_size(side, price, usual / 4)
 
     def added_inside(self, side: int, price: int) -> Message:
         """An order at a price better than the best, if the fair price allows it."""
@@ -193,9 +193,9 @@ class Simulation:
         beyond_fair = (price - self.fair) * self.outward(side) < 0
         if price <= 0 or beyond_fair or (price - other) * self.outward(side) <= 0:
             price = self.best(side).price
-        return self.added(side, price, self.order)
+        return self.add_size(side, price, self.order)
 
-    def added(self, side: int, price: int, size: float) -> Message:
+    def add_size(self, side: int, price: int, size: float) -> Message:
         resting = self.book.quantity(side, price)
         return Message([Change(side, price, resting + self.some(size))])
 

@@ -25,7 +25,7 @@ def open_orders(users: Ids, tokens: Ids) -> QuerySet[Order]:
 class OpenOrders:
     """Makes open orders follow changes of accounts and holders."""
 
-    def concerned(self, users: Ids, tokens: Ids) -> set[UUID]:
+    def affected_tokens(self, users: Ids, tokens: Ids) -> set[UUID]:
         return set(
             open_orders(users, tokens).values_list("token", flat=True).distinct()
         )

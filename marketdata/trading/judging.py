@@ -106,7 +106,7 @@ def check_movement(of: Round, order: Order, units: int) -> None:
     account = order.ledger_account_id
     own = of.ledger.side(account)
     if order.side == BUY:
-        found = refused(of, units, Side(), own, 0)
+        found = find_refusals(of, units, Side(), own, 0)
         needed = order.limit_price * units
         available = of.cash[order.cash_account_id].available
         if not found and needed > available:
@@ -119,7 +119,7 @@ def check_movement(of: Round, order: Order, units: int) -> None:
         free = own.balance - own.reserved - own.standing.locked
         found = [
             refusal
-            for refusal in refused(of, units, own, Side(), 0)
+            for refusal in find_refusals(of, units, own, Side(), 0)
             if refusal.code != RESERVED
         ]
         if not found and units > free:
@@ -136,7 +136,7 @@ def check_movement(of: Round, order: Order, units: int) -> None:
         )
 
 
-def refused(
+def find_refusals(
     of: Round, units: int, gives: Side, takes: Side, further: int
 ) -> list[Refusal]:
     """Why units may not move from one holder to another; `further`: holders since."""
@@ -164,7 +164,7 @@ class Eligible:
         accounts = (order.ledger_account_id, self.taker.ledger_account_id)
         seller, buyer = accounts if maker.side == SELL else reversed(accounts)
         gives, takes = self.side(seller), self.side(buyer)
-        if refused(self.round, quantity, gives, takes, self.further):
+        if find_refusals(self.round, quantity, gives, takes, self.further):
             return False
         self.further += (takes.balance == 0) - (gives.balance == quantity)
         for account, delta in ((seller, -quantity), (buyer, quantity)):

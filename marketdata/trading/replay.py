@@ -90,9 +90,9 @@ class Replay:
             return None
         if said.kind in (Kind.ORDER_CANCELLED, Kind.ORDER_EXPIRED):
             return self.end(said)
-        return self.come(said)
+        return self.replay_event(said)
 
-    def come(self, said: Said) -> str | None:
+    def replay_event(self, said: Said) -> str | None:
         if self.phase != Phase.CONTINUOUS:
             return f"the market is {self.phase}"
         order = said.order

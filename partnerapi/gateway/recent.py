@@ -46,7 +46,7 @@ class RecentRequests:
 
     def note(self, partner_id: str, request: Recent) -> None:
         self.noted.append((partner_id, request))
-        self.aside.noted()
+        self.aside.start_writer()
 
     def write(self) -> None:
         """Write what was noted; two round trips at most.

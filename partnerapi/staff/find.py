@@ -115,7 +115,7 @@ def applicants(text: str, key: UUID | None) -> Iterator[Hit]:
     # An account's id leads to the account, whose page shows the applicant.
     if key:
         return
-    for row in Applicant.objects.called(text, MOST):
+    for row in Applicant.objects.search(text, MOST):
         is_exact = text in (row.reference, row.lei) or text.lower() == row.email
         account = row.account
         detail = f"{row.reference} · {row.email} · {account.status}"

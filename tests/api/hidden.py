@@ -68,7 +68,7 @@ def hide(owner: User, objects: int) -> Hidden:
         for number in range(counts["User"])
     )
     documents = Document.objects.bulk_create(
-        Document.objects.unsaved(f"cover-{number}.png", picture_bytes())
+        Document.objects.new_document(f"cover-{number}.png", picture_bytes())
         for number in range(counts["Document"])
     )
     periods = [

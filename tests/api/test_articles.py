@@ -32,7 +32,7 @@ def see(ask: Ask, article: Article, after: str | None = None):
 @pytest.mark.parametrize("name", ["stranger", "partner"])
 def test_an_article_appears_at_its_time(name: str, world: World, request):
     ask = request.getfixturevalue(name)
-    cover = Document.objects.unsaved("cover.png", picture_bytes())
+    cover = Document.objects.new_document("cover.png", picture_bytes())
     cover.save()
     soon = world.draft
     soon.published_at = timezone.now() + timedelta(hours=1)

@@ -16,7 +16,7 @@ SECRET = "Photographed by Ines at home"
 
 
 def kept(content: bytes) -> Image.Image:
-    document = Document.objects.unsaved("file", content)
+    document = Document.objects.new_document("file", content)
     assert document.size_bytes == len(document.content)
     return Image.open(io.BytesIO(document.content))
 
@@ -93,7 +93,7 @@ def test_the_colours_of_a_profile_are_kept_without_it(
 
 
 def test_what_follows_the_pixels_is_lost():
-    document = Document.objects.unsaved("a.png", picture_bytes() + SECRET.encode())
+    document = Document.objects.new_document("a.png", picture_bytes() + SECRET.encode())
     assert SECRET.encode() not in document.content
 
 
@@ -152,8 +152,8 @@ REFUSED = {
 def test_what_can_not_be_kept_is_refused(name: str):
     content, why = REFUSED[name]
     with pytest.raises(ValidationError, match=why):
-        Document.objects.unsaved("file", content)
+        Document.objects.new_document("file", content)
 
 
 def test_a_pdf_is_kept_as_it_is():
-    assert Document.objects.unsaved("a.pdf", pdf()).content == pdf()
+    assert Document.objects.new_document("a.pdf", pdf()).content == pdf()

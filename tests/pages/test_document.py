@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def picture():
-    document = Document.objects.unsaved("logo.png", picture_bytes())
+    document = Document.objects.new_document("logo.png", picture_bytes())
     document.save()
     return document
 
@@ -112,7 +112,7 @@ def test_answers_304_to_its_own_etag(client, logo, django_assert_num_queries):
 def test_documents_draw_on_the_budget_of_the_address(client, issuer, settings):
     settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS = 12
     settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL = 1
-    large = Document.objects.unsaved("large.png", noise(101_000))
+    large = Document.objects.new_document("large.png", noise(101_000))
     large.save()
     issuer.company_logo = large
     issuer.save(update_fields=["company_logo"])

@@ -209,7 +209,7 @@ def test_an_applicant_is_found_by_what_the_partner_said(world: World, staff):
     assert hits(staff, "onboarding", "Applicants") == []
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
-    plan = Applicant.objects.called("desk@nou", 10).explain()
+    plan = Applicant.objects.search("desk@nou", 10).explain()
     for index in (
         "applicant_email_prefix",
         "applicant_lei",

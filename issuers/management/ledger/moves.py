@@ -10,7 +10,7 @@ from issuers.management.register_command import (
     account_named,
     actor,
     add_reason,
-    requested,
+    request_entry,
     token_named,
     units,
     whole,
@@ -61,7 +61,7 @@ class MoveCommand(RegisterCommand):
         if request and not dry_run:
             # The ledger accounts that the trial opened are gone.
             entry = self.entry(token, kind, options)
-            return requested(entry, token_named(symbol), staff)
+            return request_entry(entry, token_named(symbol), staff)
         said = self.would + DRY_RUN if dry_run else self.did
         return said.format(
             kind=kind,

@@ -4,7 +4,7 @@ from issuers.management.register_command import (
     RegisterCommand,
     actor,
     add_reason,
-    requested,
+    request_entry,
     token_named,
     units,
     whole,
@@ -48,7 +48,7 @@ examples:
             [recorded] = ledger.record([reversal], who)
             token.ledger_head.refresh_from_db()
         if request and not dry_run:
-            return requested(reversal, token_named(symbol), staff)
+            return request_entry(reversal, token_named(symbol), staff)
         supply = f"supply {token.ledger_head.supply:,}"
         said = f"Entry {entry} of {symbol} ({mistaken.kind}, {units(mistaken.amount)})"
         if dry_run:

@@ -18,7 +18,7 @@ from issuers.management.exporting import (
     write_rows,
 )
 from issuers.management.register_command import token_named
-from issuers.register.chains import Chain, chained
+from issuers.register.chains import Chain, chain_lines
 from partnerapi.core.commands import CommandWithExamples, counting
 
 
@@ -108,7 +108,7 @@ PRICES = Kind(
 def read(token, kind, format):
     if format == Format.JSON_LINES:
         with transaction.atomic():
-            yield chained(kind.chain, token.pk)
+            yield chain_lines(kind.chain, token.pk)
     else:
         with kind.read(token) as rows:
             yield rows

@@ -2,7 +2,7 @@ from accounts.management.people import user_named
 from issuers.compliance.models import Restriction
 from issuers.compliance.restrictions import Terms
 from issuers.management.register_command import token_named
-from issuers.management.restricting import add_terms, restricted
+from issuers.management.restricting import add_terms, set_restriction
 from partnerapi.core.commands import DryRunCommand
 
 
@@ -31,4 +31,4 @@ examples:
     def handle(self, *, holder, token, until, reason, staff, dry_run, **options):
         of = token_named(token) if token else None
         terms = Terms(Restriction.Kind.FREEZE, reason, of, until=until)
-        return restricted(user_named(holder), terms, staff, dry_run)
+        return set_restriction(user_named(holder), terms, staff, dry_run)

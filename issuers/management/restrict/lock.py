@@ -2,7 +2,7 @@ from accounts.management.people import user_named
 from issuers.compliance.models import Restriction
 from issuers.compliance.restrictions import Terms
 from issuers.management.register_command import token_named, whole
-from issuers.management.restricting import add_terms, restricted
+from issuers.management.restricting import add_terms, set_restriction
 from partnerapi.core.commands import DryRunCommand
 
 ALL = "all"
@@ -53,4 +53,4 @@ examples:
     ):  # fmt: skip
         kind = Kind.PLEDGE if pledged_to else Kind.FREEZE if frozen else Kind.LOCK_UP
         terms = Terms(kind, reason, token_named(symbol), units, until, pledged_to)
-        return restricted(user_named(holder), terms, staff, dry_run)
+        return set_restriction(user_named(holder), terms, staff, dry_run)

@@ -21,7 +21,7 @@ Kind = TokenRule.Kind
 NONE_NEEDED = {Kind.TRANSFERS_PAUSED, Kind.VERIFIED_HOLDERS, Kind.APPROVED_HOLDERS}
 
 
-def listed(text: str) -> list[str]:
+def parse_list(text: str) -> list[str]:
     return [part.strip().upper() for part in text.split(",") if part.strip()]
 
 
@@ -52,19 +52,19 @@ examples:
         said = parser.add_mutually_exclusive_group()
         said.add_argument(
             "--allowed",
-            type=listed,
+            type=parse_list,
             metavar="CODES",
             help=("COUNTRIES: allowed countries"),
         )
         said.add_argument(
             "--refused",
-            type=listed,
+            type=parse_list,
             metavar="CODES",
             help=("COUNTRIES: refused countries"),
         )
         said.add_argument(
             "--classes",
-            type=listed,
+            type=parse_list,
             metavar="CLASSES",
             help=f"INVESTOR_CLASSES: one or more of {', '.join(InvestorClass.values)}",
         )

@@ -64,7 +64,7 @@ class Inquiries:
         directory = self.directory()
         listed: list[LiveBook] = []
         if kind == ALL_INSTRUMENTS:
-            listed = directory.listed()
+            listed = directory.books()
         elif kind == ONE_INSTRUMENT:
             found = directory.find(named)
             listed = [found] if found else []

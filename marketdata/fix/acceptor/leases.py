@@ -171,7 +171,7 @@ class Leases:
     def run(self) -> None:
         try:
             while not self.stopping.is_set():
-                told = self.told.heard(self.renew_at - monotonic())
+                told = self.told.wait_for_messages(self.renew_at - monotonic())
                 for comp_id in told:
                     self.on_told(comp_id)
                 if (

@@ -74,7 +74,7 @@ class Directory:
             return self.by_code.get((key.source, key.security_id))
         return self.by_symbol.get(key.symbol)
 
-    def listed(self) -> list[LiveBook]:
+    def books(self) -> list[LiveBook]:
         return [book for _, book in sorted(self.by_symbol.items())]
 
 

@@ -53,7 +53,7 @@ from marketdata.fix.protocol.rules import (
     TOO_MANY_WATCHES,
 )
 from marketdata.fix.protocol.statuses import news
-from marketdata.fix.protocol.wire import masked
+from marketdata.fix.protocol.wire import mask
 from partnerapi.core.buckets import Bucket
 from partnerapi.core.json_lines import logged_as, request_id
 
@@ -207,7 +207,7 @@ class LiveSession:
 
     def on_logout(self, text: str) -> None:
         """The client has sent a Logout."""
-        reason = f"logged out by the partner: {masked(text)}"
+        reason = f"logged out by the partner: {mask(text)}"
         self.disconnect_reason = reason.removesuffix(": ")
 
     def answer(self, message_type: str, bodies: Iterable[str]) -> None:
@@ -352,7 +352,7 @@ class LiveSession:
         """
         while self.may_send:
             before = subscription.known
-            due = subscription.next_message() or subscription.busted()
+            due = subscription.next_message() or subscription.bust_message()
             if due is None:
                 return
             if subscription.is_once:
@@ -369,7 +369,7 @@ class LiveSession:
 
     def tell_news(self) -> None:
         """Repeat answers that have changed, and send changed states."""
-        for reply in self.watches.changed():
+        for reply in self.watches.changed_replies():
             self.answer(reply.type, reply.bodies)
         for subscription in self.subscriptions.in_turn():
             book = subscription.watched.book
@@ -389,7 +389,7 @@ class LiveSession:
         symbol = subscription.name.symbol
         logger.info("%s may no longer see %s", self.comp_id, symbol)
         self.subscriptions.drop(subscription)
-        self.send(subscription.emptied())
+        self.send(subscription.empty_snapshot())
         status = hidden_status(subscription.name.identity)
         self.send(OutgoingMessage("f", status))
         self.notify(f"{symbol}: subscription ended", HIDDEN)

@@ -145,15 +145,15 @@ class Sessions:
 
     def end_now(self, comp_id: str, text: str) -> None:
         """Send a live session the reason, before its connection is cut."""
-        if session := self.begun(comp_id):
+        if session := self.await_session(comp_id):
             session.end_now(text)
 
     def test(self, comp_id: str) -> None:
         """Have a session send its client a TestRequest."""
-        if session := self.begun(comp_id):
+        if session := self.await_session(comp_id):
             session.test()
 
-    def begun(self, comp_id: str) -> LiveSession | None:
+    def await_session(self, comp_id: str) -> LiveSession | None:
         """The session of a CompID; the engine answers a Logon before it begins."""
         deadline = time.monotonic() + BEGIN_SECONDS
         while comp_id in self.admitted and time.monotonic() < deadline:

@@ -159,7 +159,7 @@ class Subscription:
                     return self.snapshot(version)
                 # A client that keeps books by name would keep the old one forever.
                 self.is_emptied = True
-                return self.emptied()
+                return self.empty_snapshot()
             if self.is_lost:
                 self.is_lost = False
                 return self.snapshot(version)
@@ -179,7 +179,7 @@ class Subscription:
             if text:
                 return self.message("X", text, version)
 
-    def busted(self) -> OutgoingMessage | None:
+    def bust_message(self) -> OutgoingMessage | None:
         """Trades busted since the client's first W; None: no more."""
         busts = self.watched.book.busts or []
         if self.shown is None or len(busts) == self.busts:
@@ -208,7 +208,7 @@ class Subscription:
         """The last name of the client's book."""
         return (self.shown or self.watched.version).history
 
-    def emptied(self) -> OutgoingMessage:
+    def empty_snapshot(self) -> OutgoingMessage:
         """An empty W, under the last name of the client's book."""
         version = self.shown or self.watched.version
         text = snapshot(self.name.identity, EMPTY, None, self.entry_types)

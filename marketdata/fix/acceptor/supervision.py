@@ -142,14 +142,14 @@ class Supervisor:
                 status.connected_since,
                 status.last_heartbeat_at,
                 status.last_logout_reason[:REASON_LENGTH],
-                status.messages_sent - self.sent(comp_id),
+                status.messages_sent - self.messages_sent(comp_id),
             )
             for comp_id, status in changed.items()
         ]
         execute(WRITE, [list(column) for column in zip(*rows, strict=True)])
         self.written = states
 
-    def sent(self, comp_id: str) -> int:
+    def messages_sent(self, comp_id: str) -> int:
         written = self.written.get(comp_id)
         return written.messages_sent if written else 0
 

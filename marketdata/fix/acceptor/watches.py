@@ -37,7 +37,7 @@ class Watches:
         with self.lock:
             self.standing.pop(key, None)
 
-    def changed(self) -> Iterator[Reply]:
+    def changed_replies(self) -> Iterator[Reply]:
         """The replies that differ from the last ones given."""
         for key, (ask, gist) in list(self.standing.items()):
             reply = ask()

@@ -97,11 +97,11 @@ class Examination:
         self.tries += 1
         return False
 
-    def garbled(self, problem: str) -> None:
+    def judge_garbled(self, problem: str) -> None:
         self.lost += 1
         self.verdicts.breach("FRAME", problem)
 
-    def heard(self, message: Message) -> bool:
+    def judge_received(self, message: Message) -> bool:
         if message.get(43) == "Y":
             # It repeats messages that we have requested again.
             self.is_resent = True
@@ -165,7 +165,7 @@ class Examination:
                     f"has {self.logon.get(tag)}",
                 )
 
-    def sent(self, message: Message) -> bool:
+    def judge_sent(self, message: Message) -> bool:
         """The acceptor's answers say whether Logon and requests hold."""
         text = message.get(58)
         match message.type:

@@ -29,12 +29,12 @@ Fields = Sequence[tuple[int, object]]
 
 
 class Judge(Protocol):
-    """Sees passing messages; `heard` and `sent` decide whether to pass each on."""
+    """Sees passing messages; two of its methods decide whether to pass each on."""
 
     def may_connect(self, place: int) -> bool: ...
-    def heard(self, message: Message) -> bool: ...
-    def sent(self, message: Message) -> bool: ...
-    def garbled(self, problem: str) -> None: ...
+    def judge_received(self, message: Message) -> bool: ...
+    def judge_sent(self, message: Message) -> bool: ...
+    def judge_garbled(self, problem: str) -> None: ...
 
 
 class Line:
@@ -141,7 +141,7 @@ class Relay:
                     break
                 pass_on(message)
             except GarbledMessage as problem:
-                self.judge.garbled(str(problem))
+                self.judge.judge_garbled(str(problem))
         if not goes_on:
             self.hang_up()
 
@@ -156,7 +156,7 @@ class Relay:
     def pass_in(self, message: Message) -> None:
         if message.type == "A":
             self.comp_ids = message.get(56), message.get(49)
-        if self.judge.heard(message) and self.acceptor:
+        if self.judge.judge_received(message) and self.acceptor:
             self.acceptor.send(message.fields[2:-1])
             self.numbers[self.acceptor.sent] = message.sequence
 
@@ -165,7 +165,7 @@ class Relay:
         if message.type in REFERS:
             own = self.numbers.get(message.number(45), 0)
             fields = [(tag, own if tag == 45 else value) for tag, value in fields]
-        if self.judge.sent(message) and self.program:
+        if self.judge.judge_sent(message) and self.program:
             self.program.send(fields)
 
     def say(self, type_: str, *body: tuple[int, object], number: int = 0) -> None:

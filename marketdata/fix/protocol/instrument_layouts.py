@@ -17,7 +17,7 @@ ATTRIBUTES = (
 )
 
 
-def listed(group: int) -> tuple[Tag, ...]:
+def list_instrument(group: int) -> tuple[Tag, ...]:
     """The tags that describe an instrument to a partner."""
     return (
         *instrument(group),
@@ -97,7 +97,7 @@ LAYOUTS = (
                 False,
                 "with 560=0",
             ),
-            *listed(146),
+            *list_instrument(146),
         ),
     ),
     Layout(
@@ -126,7 +126,7 @@ LAYOUTS = (
             ),
             *(
                 tag if tag.group == 870 else tag._replace(always=False, when=FOUND)
-                for tag in listed(0)
+                for tag in list_instrument(0)
             ),
             Tag(58, "Text", "The reason in words.", False, "unless 323=1"),
         ),

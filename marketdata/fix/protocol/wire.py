@@ -132,7 +132,7 @@ def readable(raw: bytes) -> str:
     return SECRETS.sub(r"\1=***", text).replace(SOH, "|")
 
 
-def masked(text: str) -> str:
+def mask(text: str) -> str:
     """A message up to its first secret field, in one line, | for SOH.
 
     The rest is dropped: in a garbled message no one knows where a field ends.

@@ -41,7 +41,7 @@ def factor(text: str) -> float:
     return speed
 
 
-def counted(count: int, noun: str) -> str:
+def tally(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
@@ -65,11 +65,11 @@ class Count:
         seconds = time.monotonic() - self.began
         rate = self.changes / max(seconds, 0.001)
         return (
-            f"{counted(self.messages, 'message')}, {counted(self.changes, 'change')}, "
-            f"{counted(self.trades, 'trade')} in {seconds:.1f} s "
+            f"{tally(self.messages, 'message')}, {tally(self.changes, 'change')}, "
+            f"{tally(self.trades, 'trade')} in {seconds:.1f} s "
             f"({rate:,.0f} changes/s)"
             + (
-                f", {counted(self.passed_over, 'removal')} of levels that were not "
+                f", {tally(self.passed_over, 'removal')} of levels that were not "
                 "there passed over"
                 if self.passed_over
                 else ""
@@ -146,18 +146,18 @@ examples:
                     )
                 checked, after = check(file, OrderBook(before), progress)
             if dry_run:
-                return f"{file.name} is valid: {checked}; {quoted(after)}{DRY_RUN}"
+                return f"{file.name} is valid: {checked}; {quote(after)}{DRY_RUN}"
             if clear and levels:
                 removed = files.removals(OrderBook(levels))
                 into.write([Message(removed)], Count())
             count = self.replay(file, into, OrderBook(before), speed, progress)
-        return f"{token}: recorded {count}; {quoted(after)}"
+        return f"{token}: recorded {count}; {quote(after)}"
 
     def replay(self, file, into, book, speed, progress):
         count = Count()
         try:
             with progress.open(file, "rb", description="Recording") as source:
-                for batch in paced(files.events(source, book), speed):
+                for batch in pace(files.events(source, book), speed):
                     count.passed_over += sum(each.passed_over for each in batch)
                     messages = [Message(each.changes, each.deals) for each in batch]
                     into.write(messages, count)
@@ -231,7 +231,7 @@ def check(file: Path, book: OrderBook, progress: Progress) -> tuple[Count, Order
     return count, book
 
 
-def paced(
+def pace(
     events: Iterable[files.Event], speed: float | None
 ) -> Iterator[list[files.Event]]:
     """Batches of events, each when due; without a speed all are due at once."""
@@ -253,7 +253,7 @@ def paced(
         yield batch
 
 
-def quoted(book: OrderBook) -> str:
+def quote(book: OrderBook) -> str:
     bid, ask = book.best(BID), book.best(ASK)
     return ", ".join(
         f"best {name} {level.quantity:,} at {level.price:,} cents"

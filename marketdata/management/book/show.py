@@ -66,7 +66,7 @@ examples:
     def handle(self, *, symbol, depth, as_json, **options):
         token = traded_token(symbol)
         if as_json:
-            return json.dumps(described(token, depth or DEPTH))
+            return json.dumps(book_row(token, depth or DEPTH))
         console = Console(no_color=options["no_color"] or None)
         if self.stdout.isatty() and not console.is_dumb_terminal:
             return self.follow(token, depth, console)
@@ -137,7 +137,7 @@ def present(token, depth):
     )
 
 
-def described(token, depth):
+def book_row(token, depth):
     book = read_books([str(token.pk)], depth)[str(token.pk)]
     return {
         "symbol": token.symbol,

@@ -39,7 +39,7 @@ examples:
             if not Partner.objects.filter(login=partner).exists():
                 raise CommandError(f"There is no integration account {partner}.")
             sessions = sessions.filter(partner__login=partner)
-        rows = [described(session) for session in sessions]
+        rows = [session_row(session) for session in sessions]
         if options["json"]:
             return json.dumps(rows)
         if not rows:
@@ -47,14 +47,14 @@ examples:
         return text_table(COLUMNS, rows)
 
 
-def described(session):
+def session_row(session):
     return {
         "compID": session.comp_id,
         "login": session.partner.login,
         "state": state(session),
         "sources": ", ".join(session.sources),
-        "connectedSince": shown(session.connected_since),
-        "lastHeartbeatAt": shown(session.last_heartbeat_at),
+        "connectedSince": time_text(session.connected_since),
+        "lastHeartbeatAt": time_text(session.last_heartbeat_at),
         "messagesSent": session.messages_sent,
         "lastLogoutReason": session.last_logout_reason,
     }
@@ -66,5 +66,5 @@ def state(session):
     return "connected" if session.connected_since else "not connected"
 
 
-def shown(time):
+def time_text(time):
     return time and time.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -52,7 +52,7 @@ OF_PHASE = (
 )  # fmt: skip
 
 
-def shown(market, at):
+def judged_phase(market, at):
     """As orders are judged: past its session a market is CLOSED, moved or not."""
     phase, ends = market.phase, market.next_phase_at
     is_past = ends is not None and datetime.fromisoformat(ends) <= at
@@ -70,7 +70,7 @@ def at_this_moment(read):
     @needs(*OF_PHASE)
     def resolve(markets, info):
         at = timezone.now()
-        return [read(shown(market, at)) for market in markets]
+        return [read(judged_phase(market, at)) for market in markets]
 
     return resolve
 

@@ -214,7 +214,7 @@ class OrderConnection(Connection):
         node = Order
 
 
-def narrowed(orders, token_id, status):
+def narrow(orders, token_id, status):
     """The orders of a token and of a status, each where it is given."""
     if token_id is not None:
         key = key_of(token_id, "Token")
@@ -275,7 +275,7 @@ class Query(graphene.ObjectType):
         roots, info, account_id=None, token_id=None, status=None, **page
     ):
         caller = info.context.caller
-        orders = narrowed(orders_of(caller), token_id, status)
+        orders = narrow(orders_of(caller), token_id, status)
         is_whole = (account_id, token_id, status) == (None, None, None)
         known = totals(Listed.ORDERS, [caller.partner_id]) if is_whole else None
         if account_id is not None:
@@ -286,7 +286,7 @@ class Query(graphene.ObjectType):
 
 @requires(Scope.TRADING_READ)
 def read_account_orders(accounts, info, token_id=None, status=None, **page):
-    orders = narrowed(orders_of(info.context.caller), token_id, status)
+    orders = narrow(orders_of(info.context.caller), token_id, status)
     ids = [account.id for account in accounts]
     is_whole = token_id is None and status is None
     known = totals(Listed.ACCOUNT_ORDERS, ids) if is_whole else None

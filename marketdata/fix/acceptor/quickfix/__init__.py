@@ -10,7 +10,7 @@ November 2026. Where none was found, the place in its source is named.
 2. An exception of Python's that leaves a callback calls Py_Exit in a thread of the
    engine, which hangs the process.
    Upstream: none found; python/quickfix.i, director:except; the C++ side of it: #550.
-   Here: `guarded` in `application.py`.
+   Here: `guard_callback` in `application.py`.
 3. A send waits for a client that does not read, and so do all who send to it.
    Upstream: #608.
    Here: a thread for each session; a window that is smaller than the socket's buffer

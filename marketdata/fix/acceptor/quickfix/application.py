@@ -23,7 +23,7 @@ from marketdata.fix.protocol.rules import (
     LOGON_WITHIN,
     LONGEST_REFERENCE,
 )
-from marketdata.fix.protocol.wire import masked
+from marketdata.fix.protocol.wire import mask
 from partnerapi.core.json_lines import request_id
 from partnerapi.core.sparing_log import SparingLog
 
@@ -64,7 +64,7 @@ REFERENCES = {
 their ids: refused with j. Any other type is refused with a Reject(3)."""
 
 
-def guarded(callback: Callable[..., None]) -> Callable[..., None]:
+def guard_callback(callback: Callable[..., None]) -> Callable[..., None]:
     """Lets MAY_PASS pass; logs any other exception, and ends the session.
 
     An exception that QuickFIX does not know leaves the process alive and its threads
@@ -108,19 +108,19 @@ class FeedApplication(fix.Application):
         self.sessions = sessions
         self.log = SparingLog(logger)
 
-    @guarded
+    @guard_callback
     def onCreate(self, session_id: fix.SessionID) -> None:  # noqa: N802
         """QuickFIX has made a session of the pool; it is not logged on."""
 
-    @guarded
+    @guard_callback
     def onLogon(self, session_id: fix.SessionID) -> None:  # noqa: N802
         self.sessions.begin(comp_id_of(session_id), QuickFixSession(session_id))
 
-    @guarded
+    @guard_callback
     def onLogout(self, session_id: fix.SessionID) -> None:  # noqa: N802
         self.sessions.on_disconnect(comp_id_of(session_id))
 
-    @guarded
+    @guard_callback
     def toAdmin(self, message: fix.Message, session_id: fix.SessionID) -> None:  # noqa: N802
         message_type = message.getHeader().getField(35)
         if message_type not in ("3", "4"):
@@ -139,7 +139,7 @@ class FeedApplication(fix.Application):
     def toApp(self, message: fix.Message, session_id: fix.SessionID) -> None:  # noqa: N802
         """Sent as it is."""
 
-    @guarded
+    @guard_callback
     def fromAdmin(self, message: fix.Message, session_id: fix.SessionID) -> None:  # noqa: N802
         comp_id = comp_id_of(session_id)
         message_type = message.getHeader().getField(35)
@@ -161,11 +161,11 @@ class FeedApplication(fix.Application):
             self.log.warn(
                 "%s rejects our message %s: tag %s, reason %s",
                 comp_id,
-                *(masked(text(message, tag)) for tag in (45, 371, 373)),
+                *(mask(text(message, tag)) for tag in (45, 371, 373)),
             )
         session.charge_rate()
 
-    @guarded
+    @guard_callback
     def fromApp(self, message: fix.Message, session_id: fix.SessionID) -> None:  # noqa: N802
         session = self.sessions.live.get(comp_id_of(session_id))
         if session is None or session.logout_reason:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import quickfix as fix
 
-from marketdata.fix.protocol.wire import masked
+from marketdata.fix.protocol.wire import mask
 from partnerapi.core.json_lines import logged_as
 
 logger = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class Journal(fix.Log):
 
     def log(self, level: int, form: str, text: str) -> None:
         with logged_as(self.id_of(self.comp_id)):
-            logger.log(level, form, self.comp_id, masked(text))
+            logger.log(level, form, self.comp_id, mask(text))
 
 
 class JournalFactory(fix.LogFactory):

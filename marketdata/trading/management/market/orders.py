@@ -71,7 +71,7 @@ examples:
                 f"{each.status} {each.status_reason or ''}".strip(),
             )  # fmt: skip
         Console(file=self.stdout._out, width=160).print(table)  # type: ignore[attr-defined]
-        return shown("orders", len(found), orders.count())
+        return count_line("orders", len(found), orders.count())
 
     def one(self, text, limit):
         try:
@@ -102,9 +102,9 @@ examples:
                 f"  {event.at:%Y-%m-%d %H:%M:%S.%f} {event.number:>8,} {event.kind} "
                 f"{told} {event.reason} by {event.actor}"
             )
-        return shown("events", len(found), events.count())
+        return count_line("events", len(found), events.count())
 
 
-def shown(what, count, total):
+def count_line(what, count, total):
     more = f"; there are {total - count:,} more" if total > count else ""
     return f"{count:,} {what}{more}."

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 # First: it undoes what importing QuickFIX does to SIGINT.
-from marketdata.fix.protocol.wire import masked
+from marketdata.fix.protocol.wire import mask
 from tests.marketdata.fix.engines import logged_on, new_book, running_engine
 from tests.waiting import until
 
@@ -31,7 +31,7 @@ KEY = "service-apikey_acme_s3cret"
     ],
 )
 def test_nothing_that_follows_a_secret_is_shown(text, shown):
-    assert masked(text.replace("|", "\x01")) == shown
+    assert mask(text.replace("|", "\x01")) == shown
 
 
 def test_an_event_that_quotes_a_message_is_cut(caplog):
