@@ -129,7 +129,7 @@ class Search:
                 " %s AND o.name = t.name AND o.issuer_id = t.issuer_id AND"
                 f" {self.visible('o')} LIMIT 1) AS other_{number}"
             )
-            joined += [other, *self.granted_slugs()]
+            joined += [other, *self.granted_ids()]
         if self.few is None and self.condition != "TRUE":
             joins += (
                 " CROSS JOIN LATERAL (SELECT FROM issuers_issuer WHERE"
@@ -138,7 +138,7 @@ class Search:
             )
             joined += self.values
         conditions = ["t.term = %s", "t.name >= %s", self.visible("t")]
-        values = [part.term, part.low, *self.granted_slugs()]
+        values = [part.term, part.low, *self.granted_ids()]
         if part.high is not None:
             conditions.append("t.name < %s")
             values.append(part.high)
@@ -148,7 +148,7 @@ class Search:
                 " w.name = t.name AND w.issuer_id = t.issuer_id AND"
                 f" {self.visible('w')})"
             )
-            values += [part.without, *self.granted_slugs()]
+            values += [part.without, *self.granted_ids()]
         where = f"FROM {joins} WHERE {' AND '.join(conditions)}"
         return where, [*joined, *values]
 
@@ -156,11 +156,11 @@ class Search:
         """That a term is not known from private tokens only, which others may see."""
         if self.caller and self.caller.granted_issuers is None:
             return "TRUE"
-        if self.granted_slugs():
+        if self.granted_ids():
             return f"(NOT {table}.private OR {table}.issuer_id = ANY (%s::uuid[]))"
         return f"NOT {table}.private"
 
-    def granted_slugs(self) -> list[list[str]]:
+    def granted_ids(self) -> list[list[str]]:
         if self.caller is None or not self.caller.granted_issuers:
             return []
         return [sorted(self.caller.granted_issuers)]
