@@ -214,7 +214,9 @@ def test_compares_with_no_file_that_is_no_schema(
     other_file.write_text("before\n")
     other_release.write_text(left)
     for arguments in ([], ["--release"]):
-        with pytest.raises(CommandError, match=r"released\.graphql is no schema") as e:
+        with pytest.raises(
+            CommandError, match=r"released\.graphql is not a valid schema"
+        ) as e:
             call_command("write", "schema", *arguments)
         assert "Restore the committed one first" in str(e.value)
     assert (other_file.read_text(), other_release.read_text()) == ("before\n", left)

@@ -271,7 +271,7 @@ def test_a_mistake_is_reversed_and_replaced(load, world: World):
     wrong = LegacyShareholder.objects.get(reference="L-1")
     assert outcome(wrong).is_delivered
     reverse(1, "Shares miscounted")
-    with pytest.raises(CommandError, match="was reversed before"):
+    with pytest.raises(CommandError, match="has already been reversed"):
         reverse(1, "Again")
     right = LegacyShareholder.objects.create(
         issuer=world.listed, user=wrong.user, token=wrong.token, replaces=wrong,

@@ -483,7 +483,7 @@ def test_a_clock_that_was_set_back_far_is_told_in_one_sentence(
     with pytest.raises(ClockSetBack) as refused:
         ledger.record([entry], "me")
     head = TokenLedgerHead.objects.get(token=register.token)
-    assert f"was written to at {head.last_effective_at}: have" in str(refused.value)
+    assert f"was written to at {head.last_effective_at}: correct" in str(refused.value)
     assert str(refused.value).startswith("The database's clock says 2")
     [result] = ledger.record_each([entry], "me")
     assert isinstance(result, ClockSetBack)

@@ -413,7 +413,7 @@ def test_a_certificate_of_postgresql_that_ends_soon(
         with django_db_blocker.unblock(), connected_to(secured, **there, **role):
             processes.wait_until(answers, server, START_SECONDS)
             look, check = machine.database_certificate, "database certificate"
-            named(look, check, "It is valid until", "ssl_cert_file")
+            named(look, check, "It is only valid until", "ssl_cert_file")
             renew(secured, days=60)
             server.popen.send_signal(signal.SIGHUP)
             mended(look, check)

@@ -121,7 +121,7 @@ def test_tasks_that_no_worker_takes(here: Any, monkeypatch: pytest.MonkeyPatch):
     assert one.state is State.OK
     call("LPUSH", QUEUE, '{"headers": {"partnerapi_sent_at": 1}}')
     [one] = valkey.queue()
-    named(one, "1 tasks wait", "Start a worker")
+    named(one, "1 tasks are waiting", "Start a worker")
 
 
 def test_two_beats_and_none(here: Any, monkeypatch: pytest.MonkeyPatch):
@@ -177,7 +177,7 @@ def test_a_beat_whose_messages_are_refused_says_so_in_a_line(
         size = log.stat().st_size
         here.config_set("maxmemory", 1)
         sent = here.llen(QUEUE)
-        until(lambda: "takes no message" in log.read_text(), log.read_text)
+        until(lambda: "accepts no message" in log.read_text(), log.read_text)
         here.config_set("maxmemory", 0)
         until(lambda: here.llen(QUEUE) > sent, log.read_text)
         here.replicaof("127.0.0.1", 1)

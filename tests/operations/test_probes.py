@@ -20,6 +20,7 @@ from partnerapi.operations.diagnosis import database, jobs, trials
 from partnerapi.operations.diagnosis.findings import Check, Finding, State, findings
 from partnerapi.operations.diagnosis.readiness import Readiness
 from partnerapi.operations.models import JobRun
+from partnerapi.operations.release import known_migrations
 from tests.gateway.conftest import WebServer, serving
 from tests.owner import as_owner
 from tests.system import free_port
@@ -83,7 +84,8 @@ def test_a_migration_that_is_not_applied_is_named_with_its_remedy(server: WebSer
         until(lambda: ready(server)[0] == 503)
         checks = ready(server)[1]
         assert checks["migrations"]["state"] == "failed"
-        assert checks["migrations"]["unapplied"] == len(rows)
+        mine = [row for row in rows if row[:2] in known_migrations()]
+        assert checks["migrations"]["unapplied"] == len(mine)
         assert "manage.py migrate" in checks["migrations"]["remedy"]
         [found] = trials.web(f"http://127.0.0.1:{server.port}")
         assert (found.state, "is answered with 503" in found.says) == (

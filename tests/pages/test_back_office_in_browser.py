@@ -442,7 +442,7 @@ def test_a_file_is_looked_through(readable, running_server):
     page.get_by_label("Type of file").select_option("figures")
     content = b"issuer,year,period_type,revenue_cents\nlumarelle-optics,24,YEAR,1\n"
     file = {"name": "figures.csv", "mimeType": "text/csv", "buffer": content}
-    page.get_by_label("File:").set_input_files(file)
+    page.get_by_label("File:", exact=True).set_input_files(file)
     page.get_by_role("button", name="Preview").click()
     page.get_by_text("write four digits").wait_for()
     assert [*faults()] == []
@@ -451,7 +451,7 @@ def test_a_file_is_looked_through(readable, running_server):
     page.get_by_label("The bank's closing balance").fill("0.5")
     content = f"reference,text,amount,date\n{uuid4()},Who knows,1,2027-01-31\n".encode()
     file = {"name": "bank.csv", "mimeType": "text/csv", "buffer": content}
-    page.get_by_label("File:").set_input_files(file)
+    page.get_by_label("File:", exact=True).set_input_files(file)
     page.get_by_role("button", name="Preview").click()
     page.get_by_text("the bank states €0.50").wait_for()
     assert [*faults()] == []

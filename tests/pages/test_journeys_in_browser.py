@@ -85,7 +85,7 @@ def test_a_market_is_halted_by_one_and_reopened_by_two(asker, decider):
     asker.click("link", "Halted markets", exact=False)
     asker.press(asker.page.locator("#result_list tbody th a").first)
     asker.click("link", "View market")
-    asker.click("link", "Ask", exact=False)
+    asker.click("link", "Request reopening")
     asker.write("Reason", "The news are out")
     asker.click("button", "Submit for approval")
     asker.sees("Submitted. Waiting for a second approver.")

@@ -64,7 +64,7 @@ examples:
         keys = ApiKey.objects.live(timezone.now()).filter(partner=partner)
         if not keys.filter(scopes__contains=[Scope.MARKETDATA_READ]).exists():
             self.stderr.write(
-                f"{login} has no live key with the scope {Scope.MARKETDATA_READ}: "
+                f"{login} has no active key with the scope {Scope.MARKETDATA_READ}: "
                 f"manage.py key issue {login} --scope {Scope.MARKETDATA_READ}",
                 self.style.WARNING,
             )

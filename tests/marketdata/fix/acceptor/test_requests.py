@@ -112,7 +112,7 @@ def test_the_two_hundredth_subscription_is_the_last():
     assert asked_for({"other": 199}) == [LUM]
     reason, text = refusal({"other": 150, "more": 50})
     assert reason == "2"
-    assert text.endswith(": this would be subscription number number 201")
+    assert text.endswith(": this would be subscription number 201")
 
 
 @pytest.mark.parametrize(
