@@ -88,7 +88,7 @@ def test_a_migration_that_is_not_applied_is_named_with_its_remedy(server: WebSer
         assert checks["migrations"]["unapplied"] == len(mine)
         assert "manage.py migrate" in checks["migrations"]["remedy"]
         [found] = trials.web(f"http://127.0.0.1:{server.port}")
-        assert (found.state, "is answered with 503" in found.says) == (
+        assert (found.state, "answers 503" in found.says) == (
             State.FAILED,
             True,
         )
