@@ -21,12 +21,13 @@ def hours(text: str) -> float:
 
 
 class Command(DryRunCommand):
-    help = f"""Delete changes of order books that a later snapshot covers. Changes and
-    snapshots older than the retention time are deleted; the newest two snapshots of
-    each book stay, whatever their age. Trades are kept permanently. Nothing that the
-    feed or a restart needs is deleted. Celery's beat runs this every hour, keeping
-    {KEEP_HOURS} hours; it may be run by hand at any time, beside writers and beside
-    itself. If it is stopped early, its deletions so far stand.
+    help = f"""Delete changes of order books that a later snapshot covers.
+
+Changes and snapshots older than the retention time are deleted; the newest two
+snapshots of each book stay, whatever their age. Trades are kept permanently. Nothing
+that the feed or a restart needs is deleted. Celery's beat runs this every hour, keeping
+{KEEP_HOURS} hours; it may be run by hand at any time, beside writers and beside itself.
+If it is stopped early, its deletions so far stand.
 
 examples:
   manage.py prune book-log --dry-run

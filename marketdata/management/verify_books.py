@@ -13,11 +13,13 @@ SHOWN = 5
 
 class Command(CommandWithExamples):
     help = """Rebuild order books from their logs and compare them; prints a line per
-    rule. For each given token, or for all, it reads the whole log from its beginning or
-    its oldest snapshot. It compares the result with every later snapshot, with the
-    stored levels, and with the book of a feed started for this purpose. It changes
-    nothing and may run beside writers. Exit code 1 means that a rule is broken: someone
-    bypassed the database's guards.
+rule.
+
+For each given token, or for all, it reads the whole log from its beginning or its
+oldest snapshot. It compares the result with every later snapshot, with the stored
+levels, and with the book of a feed started for this purpose. It changes nothing and
+may run beside writers. Exit code 1 means that a rule is broken: someone bypassed the
+database's guards.
 
 examples:
   manage.py verify books

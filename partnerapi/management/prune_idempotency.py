@@ -5,10 +5,11 @@ from partnerapi.gateway.models import IdempotencyRecord
 
 
 class Command(DryRunCommand):
-    help = """Delete stored responses of mutations past their retention. A response is
-    kept for 24 hours, for retries. Celery's beat runs this every ten minutes; it may be
-    run by hand at any time, beside the API and beside itself. If it is stopped early,
-    its deletions so far stand.
+    help = """Delete stored responses of mutations past their retention.
+
+A response is kept for 24 hours, for retries. Celery's beat runs this every ten
+minutes; it may be run by hand at any time, beside the API and beside itself. If it is
+stopped early, its deletions so far stand.
 
 examples:
   manage.py prune idempotency-records

@@ -6,13 +6,12 @@ SECONDS = 60
 
 
 class Command(CommandWithExamples):
-    help = """Write the exports that are due. Celery's beat runs this every two seconds;
-    it may be run by hand at any time, beside itself. An export whose partner's budget
-    is spent waits.
+    help = """Write the exports that are due.
 
-example:
-  manage.py run exports
-"""
+Celery's beat runs this every two seconds; it may be run by hand at any time, beside
+itself. An export whose partner's budget is spent waits.
+
+example: manage.py run exports"""
 
     def handle(self, **options):
         while write_exports(schema, SECONDS):

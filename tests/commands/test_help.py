@@ -148,6 +148,23 @@ def test_a_verb_explains_itself_with_an_example(
     assert f"manage.py {name} {verb}" in said
 
 
+def test_descriptions_are_flush_left():
+    names = [name for duty in DUTIES.values() for name in duty]
+    commands = [load_command_class(get_commands()[name], name) for name in names]
+    for command in commands[:]:
+        if isinstance(command, CommandGroup):
+            command.create_parser("", "")
+            commands += command.commands.values()
+    assert len(commands) > 60
+    indented = [
+        f"{type(command).__module__}: {line}"
+        for command in commands
+        for line in command.help.split("\n\n")[0].splitlines()
+        if line.startswith(" ")
+    ]
+    assert indented == []
+
+
 def test_an_unknown_verb_names_those_there_are():
     refused = manage("key", "make")
     assert refused.returncode == 2

@@ -24,10 +24,10 @@ def sessions(text):
 
 
 class Command(DryRunCommand):
-    help = f"""Assign CompIDs of the FIX feed to a partner, and print how to log on with
-    them. They are the first free ones of the acceptor's pool; no restart is needed. A
-    partner may have {MOST_SESSIONS}. It logs on with its API key; `key issue` makes
-    one.
+    help = f"""Assign CompIDs of the FIX feed to a partner, and print how to log on.
+
+They are the first free ones of the acceptor's pool; no restart is needed. A partner may
+have {MOST_SESSIONS}. It logs on with its API key; `key issue` makes one.
 
 examples:
   manage.py fix_session issue acme

@@ -5,8 +5,10 @@ from partnerapi.core.commands import DRY_RUN, DryRunCommand
 
 
 class Command(DryRunCommand):
-    help = """Switch a FIX session off, or on again. Logons are refused while it is off;
-    a connected session is logged out within five seconds.
+    help = """Switch a FIX session off, or on again.
+
+Logons are refused while it is off; a connected session is logged out within five
+seconds.
 
 examples:
   manage.py fix_session switch PARTNER007 off

@@ -18,9 +18,11 @@ def day(text: str) -> date:
 
 class Command(CommandWithExamples):
     help = """Write a day's records of the internal markets as JSON lines, for long-term
-    storage. Each order, event, execution, bust, and changed rule, restriction or
-    investor profile is one line; days are those of MARKET_TIME_ZONE. The last line has
-    the number of lines and their SHA-256 digest, so that a copy can be checked.
+storage.
+
+Each order, event, execution, bust, and changed rule, restriction or investor profile
+is one line; days are those of MARKET_TIME_ZONE. The last line has the number of lines
+and their SHA-256 digest, so that a copy can be checked.
 
 examples:
   manage.py export market-records --day 2026-11-20 > 2026-11-20.jsonl

@@ -24,11 +24,12 @@ from partnerapi.operations.diagnosis.installation import own_key
 
 class Command(CommandWithExamples):
     help = """Check everything that this installation needs; prints a line per check.
-    Each problem comes with its remedy. It changes nothing. The exit code is 0 if all is
-    well, 1 if something needs attention or cannot be determined, 2 if something has
-    failed. With a separate API key in FIX_KEY it tests that key, and a FIX Logon with
-    it. With --deep it also runs each `verify`, which read all data; without, it shows
-    their last results.
+
+Each problem comes with its remedy. It changes nothing. The exit code is 0 if all is
+well, 1 if something needs attention or cannot be determined, 2 if something has
+failed. With a separate API key in FIX_KEY it tests that key, and a FIX Logon with it.
+With --deep it also runs each `verify`, which read all data; without, it shows their
+last results.
 
 examples:
   manage.py doctor

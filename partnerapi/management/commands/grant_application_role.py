@@ -13,12 +13,13 @@ from partnerapi.core.roles import (
 
 
 class Command(CommandWithExamples):
-    help = """Print or run the SQL that grants a role exactly its rights. The role is
-    that of DATABASE_URL, which serves requests: it can append to the register and to
-    the logs, but not change them. The owner of the tables (DATABASE_OWNER_URL) grants
-    the rights after every `migrate`. Behind a pooler (DATABASE_DIRECT_URL) the role
-    also gets the limits of a session, which it sets itself. Readers and backups have
-    separate roles.
+    help = """Print or run the SQL that grants a role exactly its rights.
+
+The role is that of DATABASE_URL, which serves requests: it can append to the register
+and to the logs, but not change them. The owner of the tables (DATABASE_OWNER_URL)
+grants the rights after every `migrate`. Behind a pooler (DATABASE_DIRECT_URL) the
+role also gets the limits of a session, which it sets itself. Readers and backups have
+separate roles.
 
 examples:
   manage.py grant_application_role partnerapi_application

@@ -25,13 +25,13 @@ def register_size(text):
 
 class Command(CommandWithExamples):
     help = """Fill an empty sandbox with invented companies; a second run changes
-    nothing.
+nothing.
 
 It writes 25 issuers with profiles, logos, figures, articles, tokens and legacy
-shareholders, and two partners with 200 accounts each: `demo`, which may see everything
-and has two CompIDs for the FIX feed, and `observer`, with some grants and two scopes.
-Keys are shown once. Rows and ids
-are the same in every sandbox. Runs only where PARTNER_API_SANDBOX=true.
+shareholders, and two partners with 200 accounts each: `demo`, which may see
+everything and has two CompIDs for the FIX feed, and `observer`, with some grants and
+two scopes. Keys are shown once. Rows and ids are the same in every sandbox. Runs only
+where PARTNER_API_SANDBOX=true.
 
 examples:
   manage.py sandbox seed

@@ -9,9 +9,10 @@ LOCKS = settings.BASE_DIR / "partnerapi/core/locks.md"
 
 
 class Command(CommandWithExamples):
-    help = """Write the generated tables of templates/docs. Settings, limits, errors,
-    scopes and commands have such tables, and so have locks, in
-    partnerapi/core/locks.md. The rest of a document stays as it is.
+    help = """Write the generated tables of templates/docs.
+
+Settings, limits, errors, scopes and commands have such tables, and so have locks, in
+partnerapi/core/locks.md. The rest of a document stays as it is.
 
 examples:
   manage.py write docs

@@ -17,10 +17,11 @@ NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 class Command(CommandWithExamples):
-    help = """Write the migrations that install the SQL files. It compares */sql/ with
-    the functions, triggers and views of a database that has all migrations and nothing
-    else, such as that of a sandbox. A migration contains both texts: forward that of
-    the files, backward that of the database.
+    help = """Write the migrations that install the SQL files.
+
+It compares */sql/ with the functions, triggers and views of a database that has all
+migrations and nothing else, such as that of a sandbox. A migration contains both
+texts: forward that of the files, backward that of the database.
 
 examples:
   manage.py write sql --name keep_cancelled_orders

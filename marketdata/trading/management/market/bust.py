@@ -17,10 +17,12 @@ from partnerapi.core.commands import DRY_RUN
 
 class Command(RegisterCommand):
     help = """Undo a trade of an internal market: its units and cash are returned
-    together. One person requests it, another approves it. The seller must still have
-    the cash and the buyer the units, not reserved by their open orders. If the trade's
-    price is still the token's last price, the price before it is recorded again.
-    Partners and FIX sessions are notified.
+together.
+
+One person requests it, another approves it. The seller must still have the cash and
+the buyer the units, not reserved by their open orders. If the trade's price is still
+the token's last price, the price before it is recorded again. Partners and FIX
+sessions are notified.
 
 examples:
   manage.py market bust ACME 12 --reason "Mistyped" --request --staff ana@example.com

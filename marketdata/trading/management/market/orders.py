@@ -14,7 +14,7 @@ LIMIT = 50
 
 class Command(CommandWithExamples):
     help = """Show orders of the internal markets, newest first, or one order with its
-    events.
+events.
 
 examples:
   manage.py market orders ACME
