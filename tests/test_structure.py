@@ -239,11 +239,21 @@ print(*sorted({{name.partition(".")[0] for name in sys.modules}}))
 """
 
 
+# Not those of a sandbox that may be in this directory, nor of none.
+PRODUCTION = {
+    "DATABASE_URL": "postgres://api:secret@database.invalid:5432/partnerapi",
+    "REDIS_URL": "redis://cache.invalid:6379/0",
+    "SECRET_KEY": "s" * 50,
+    "PARTNER_API_KEY_PEPPER": "p" * 50,
+    "ALLOWED_HOSTS": "api.example.com",
+}
+
+
 def loaded(program: str) -> set[str]:
     run = subprocess.run(
         [sys.executable, "-c", program],
         cwd=settings.BASE_DIR,
-        env={"DJANGO_SETTINGS_MODULE": "partnerapi.settings"},
+        env={"DJANGO_SETTINGS_MODULE": "partnerapi.settings", **PRODUCTION},
         capture_output=True,
         text=True,
         check=True,

@@ -7,8 +7,6 @@ from logging import Logger
 from threading import Lock
 from time import monotonic
 
-from partnerapi.core.metrics import OUTAGES
-
 
 class Outage:
     """What this process knows of one service. Thread-safe.
@@ -46,7 +44,7 @@ class Outage:
             if self.is_on:
                 return
             self.is_on, self.began_at = True, monotonic()
-        OUTAGES.labels(self.logger.name).set(1)
+        self.show(1)
         self.logger.warning(self.away, error)
 
     def end(self) -> None:
@@ -56,5 +54,12 @@ class Outage:
         with self.lock:
             was_on, self.is_on = self.is_on, False
         if was_on:
-            OUTAGES.labels(self.logger.name).set(0)
+            self.show(0)
             self.logger.info(self.back)
+
+    def show(self, value: int) -> None:
+        """Set the gauge of outages: 1 while it lasts."""
+        # Commands load this module, and do without prometheus_client.
+        from partnerapi.core.metrics import OUTAGES
+
+        OUTAGES.labels(self.logger.name).set(value)

@@ -31,7 +31,6 @@ from psycopg import capabilities
 from psycopg.errors import ConnectionTimeout
 from psycopg.pq import TransactionStatus
 
-from partnerapi.core import metrics
 from partnerapi.core.outages import Outage
 from partnerapi.core.postgresql.faults import Busy
 
@@ -74,6 +73,9 @@ def check_due(due: float) -> float:
     """
     left = due - monotonic()
     if left <= 0:
+        # Commands load this module, and do without prometheus_client.
+        from partnerapi.core import metrics
+
         metrics.CONNECTION_LACKED.inc()
         raise Busy("No connection became free before the request's deadline.")
     return left
