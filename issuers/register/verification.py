@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from accounts.keys.verification import SCOPES_ARE_KNOWN
 from accounts.totals import Listed, total_is_kept
 from issuers.models.tokens import MAX_UNITS, MAX_VALUE
 from issuers.register.kinds import EntryKind
@@ -58,6 +59,7 @@ WAYS = ", ".join(
 """Rows of a kind of entry, a source and a target, as kinds of accounts."""
 
 INVARIANTS = (
+    SCOPES_ARE_KNOWN,
     total_is_kept(Listed.LEGACY_SHAREHOLDERS, "issuers_legacyshareholder", "issuer_id"),
     Invariant(
         "the counts of partners' events equal their last numbers",

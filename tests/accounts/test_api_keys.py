@@ -13,8 +13,10 @@ from accounts.approvals.four_eyes import decide
 from accounts.approvals.models import ApprovalRequest
 from accounts.apps import write_scopes
 from accounts.keys.models import ApiKey, KeyScope, Partner
+from accounts.keys.verification import SCOPES_ARE_KNOWN
+from partnerapi.core.invariants import check_invariants
 from partnerapi.sandbox.data.approvals import ASKER, DECIDER, approved_key, colleague
-from tests.owner import as_owner
+from tests.owner import as_owner, tamper
 from tests.typing_in import give_password, typing
 
 pytestmark = pytest.mark.django_db
@@ -212,6 +214,23 @@ def test_migrate_adds_the_scopes_of_the_code_and_removes_others():
 def test_the_database_refuses_a_key_with_an_unknown_scope(acme, scopes: list[str]):
     with pytest.raises(IntegrityError, match="one of them is unknown"):
         ApiKey.objects.issue(acme, scopes)
+
+
+@pytest.mark.parametrize(
+    ("tampering", "breaches"),
+    [
+        ("", 0),
+        ("INSERT INTO accounts_keyscope VALUES ('gone:read')", 1),
+        ("UPDATE accounts_keyscope SET name = 'gone:read' WHERE name = 'cash:read'", 2),
+        ("UPDATE accounts_apikey SET scopes = '{gone:read}'", 1),
+    ],
+)
+def test_unknown_scopes_are_found(acme, tampering: str, breaches: int):
+    approved_key(acme, [Scope.CASH_READ])
+    if tampering:
+        tamper(tampering)
+    [found] = check_invariants([SCOPES_ARE_KNOWN])
+    assert (found.figure, found.breaches) == (len(Scope), breaches)
 
 
 @pytest.mark.parametrize(
