@@ -75,6 +75,7 @@ ALONE = {
     "issuers_industryclassificationbenchmark": "before the issuers that name it",
     "issuers_issuerfinancialdata": "figures of one import's issuers",
     "marketdata_fixlease": "many at a time, by session, in one statement",
+    "migrations": "by `migrate`, before any other; its `lock_timeout` ends the wait",
     "partnerapi_exportmember": "passes over what others hold",
     "partnerapi_idempotencyrecord": "passes over what others hold",
     "partnerapi_jobrun": "passes over what others hold",

@@ -250,7 +250,7 @@ def test_a_register_that_was_written_by_the_rules_holds(register):
         "entries are numbered from 1 without gaps, up to the head's number: 5, ok"
         in lines
     )
-    assert len(lines) == 28
+    assert len(lines) == 29
     assert all(line.endswith(", ok") for line in lines[:-1])
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import re
 
+import psycopg
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
@@ -10,7 +11,8 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from partnerapi.management.commands.migrate import BASELINE
+from partnerapi.core import migrating
+from partnerapi.management.commands.migrate import BASELINE, HOLD, RELEASE
 from tests.migrating.empty import empty_database
 
 RECORDED = re.compile(r"^    \('(\w+)', '(\w+)'\)", re.MULTILINE)
@@ -59,6 +61,30 @@ def test_an_older_installation_must_reach_the_baseline_first(empty: None):
         cursor.execute("DELETE FROM django_migrations WHERE name ~ '^0025'")
     with pytest.raises(CommandError, match="Run `migrate` of b5e26fa first"):
         migrate()
+
+
+def test_a_database_with_djangos_tables_alone_is_refused(empty: None):
+    MigrationRecorder(connection).ensure_schema()
+    with pytest.raises(CommandError, match="Start with an empty database"):
+        migrate()
+
+
+def test_a_second_migrate_waits_for_the_first(empty: None, monkeypatch):
+    monkeypatch.setattr(migrating, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(migrating, "MOST_TRIES", 2)
+    with other_session() as first:
+        first.execute(HOLD)
+        with pytest.raises(CommandError, match="lock timeout"):
+            migrate()
+        assert not MigrationRecorder(connection).has_table()
+        first.execute(RELEASE)
+        migrate()
+        retried = first.execute(HOLD.replace("pg_advisory", "pg_try_advisory"))
+        assert retried.fetchall() == [(True,)]
+
+
+def other_session() -> psycopg.Connection:
+    return psycopg.connect(**connection.get_connection_params(), autocommit=True)
 
 
 def test_only_migrate_installs_an_empty_database(empty: None):

@@ -21,10 +21,13 @@ from partnerapi.core.migrating import (
     waiting,
 )
 from partnerapi.core.owner import NO_OWNER, as_owner
+from partnerapi.core.sql_files import ROOMS
 
 BASELINE = Path(migrations.__file__).with_name("baseline.sql")
 NO_TABLES = ("fake", "plan", "check_unapplied", "prune")
 """Options with which `migrate` makes no tables."""
+HOLD = "SELECT pg_advisory_lock(hashtextextended('migrations', 0))"
+RELEASE = "SELECT pg_advisory_unlock(hashtextextended('migrations', 0))"
 OLDEST_RELEASE = "b5e26fa"
 """The commit whose migrations the baselines replace: the oldest to upgrade from."""
 
@@ -50,6 +53,20 @@ def refuse_older_release(connection: BaseDatabaseWrapper) -> None:
             f"upgrade from. Run `migrate` of {OLDEST_RELEASE} first, then of this "
             "release."
         )
+
+
+@contextmanager
+def alone(connection: BaseDatabaseWrapper) -> Iterator[None]:
+    """Let one `migrate` at a time change a database; `lock_timeout` ends the wait."""
+    with connection.cursor() as cursor:
+        cursor.execute(HOLD)
+    try:
+        yield
+    finally:
+        # The lock also ends with the session, which a failed migration may have ended.
+        if connection.connection is not None and not connection.in_atomic_block:
+            with connection.cursor() as cursor:
+                cursor.execute(RELEASE)
 
 
 @contextmanager
@@ -81,13 +98,15 @@ class Command(MigrateCommand):
         options["database"] = as_owner(options["database"])
 
         def migrate():
+            connection = connections[options["database"]]
             with (
                 keeping_garbage(),
-                waiting(connections[options["database"]], LOCK_SECONDS),
+                waiting(connection, LOCK_SECONDS),
+                alone(connection),
             ):
                 if not any(options[name] for name in NO_TABLES):
                     self.install_baseline(options)
-                refuse_older_release(connections[options["database"]])
+                refuse_older_release(connection)
                 return MigrateCommand.handle(self, *arguments, **options)
 
         def report(text):
@@ -102,9 +121,19 @@ class Command(MigrateCommand):
             ) from None
 
     def install_baseline(self, options):
-        """Make what the first migrations make, if the database has no tables yet."""
+        """Make what the first migrations make, if the database has no tables yet.
+
+        Raises:
+            CommandError: Django's tables are there without ours.
+        """
         connection = connections[options["database"]]
-        if MigrationRecorder(connection).has_table():
+        recorder = MigrationRecorder(connection)
+        if recorder.has_table():
+            if not {app for app, _ in recorder.applied_migrations()} & {*ROOMS}:
+                raise CommandError(
+                    "This database has the table django_migrations, but none of this "
+                    "platform's migrations. Start with an empty database."
+                )
             return
         if options["verbosity"]:
             self.stdout.write("Tables of the baseline", ending="")
