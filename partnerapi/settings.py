@@ -54,7 +54,7 @@ VARIABLES = {
     "PARTNER_API_DATABASE_CONNECTIONS": Variable("positive", 6, "6", "connections to PostgreSQL per web process, and requests that it handles at once; one caller gets at most half of them"),
     "PARTNER_API_MAX_SECONDS": Variable("positive", 10, "10", "time a request may take before TIMEOUT, seconds"),
     "PARTNER_API_EVENT_DAYS": Variable("event_days", 1_830, "1830", "how long partners' events are kept, days, 30 or more"),
-    "PARTNER_API_METRICS": Variable("writable", "", "/run/partnerapi/metrics", "directory for the counters of this machine's processes, read by serve_metrics; in memory where possible; empty: each process counts for itself"),
+    "PARTNER_API_METRICS": Variable("writable", "", "/run/partnerapi/metrics", "directory for the counters of this machine's processes, read by serve_metrics; in memory where possible; if empty, each process keeps its own counters"),
     "PARTNER_API_BACKUPS": Variable("str", "", "/mnt/backup", "directory of the backups, checked by doctor, which warns if the newest is older than a day; empty: doctor warns that no backup is known"),
     "PARTNER_API_STATEMENTS": Variable("str", "", "/mnt/evidence/partnerapi", "directory for the register's signed statements, on a different machine than the database; empty: none are written"),
     "PARTNER_API_STATEMENT_KEY": Variable("key", "", "32 random bytes in base64", "Ed25519 key that signs the register's statements"),

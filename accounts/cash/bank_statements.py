@@ -171,7 +171,7 @@ def book_lines(
         booked.balance += line.amount
         if booked.balance < 0:
             rule = (
-                "outgoing payments exceed the bank balance by the books, "
+                "outgoing payments exceed the book balance of the bank account, "
                 f"{booked.balance:,} cents"
             )
             problems.append(Problem(numbers[line.reference], "amount", rule))

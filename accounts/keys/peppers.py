@@ -7,7 +7,7 @@ used.
 
 A digest covers the login and the secret, so no other partner's key can have it. It is
 the SHA-256 of its opening, which the database does not hold; without the opening the
-database does not replace a key's digest. Digests of secrets alone come from the
+database does not replace a key's digest. Digests without a pepper come from the
 previous release; they are accepted while the database names their peppers.
 """
 

@@ -175,7 +175,7 @@ def check_supply(request: ApprovalRequest, supply: int) -> None:
     wanted = request.content["supply"]
     if wanted is not None and int(wanted) != supply:
         raise Superseded(
-            f"It was to lead to a supply of {int(wanted):,}, and would lead to "
+            f"The request was for a supply of {int(wanted):,}; the result would be "
             f"{supply:,}: the supply has changed since."
         )
 

@@ -24,7 +24,7 @@ ACTOR_LENGTH = 254
 
 
 class Phase(models.TextChoices):
-    """CALL comes with auctions, in a later version: no market can be in it yet."""
+    """CALL is reserved for auctions, which are not available yet."""
 
     CLOSED = "CLOSED", "Closed"
     CALL = "CALL", "Call"

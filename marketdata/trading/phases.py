@@ -87,7 +87,9 @@ def change_phase(token_id: UUID, phase: str, actor: str, reason: str = "") -> No
         PhaseRefused: there is no such move, no reference price, or no open session.
     """
     if phase == Phase.CALL:
-        raise PhaseRefused("CALL comes with auctions, in a later version.")
+        raise PhaseRefused(
+            "CALL is reserved for auctions, which are not available yet."
+        )
     with transaction.atomic():
         book = locked.books([token_id])[token_id]
         if phase not in MOVES[Phase(book.phase)]:

@@ -57,14 +57,14 @@ def check_members(connection: str, given: set[str]) -> None:
     wanted = NAMED_BY[connection]
     for name in ("issuerID", "tokenID"):
         if (name in given) != (name == wanted):
-            rule = "needs" if name == wanted else "takes no"
+            rule = "needs" if name == wanted else "does not accept"
             raise BadUserInput(
                 f"An export of {connection} {rule} `{name}`.", argument=f"input.{name}"
             )
     if "date" in given and connection not in OF_INSTANT:
         raise BadUserInput(
-            f"An export of {connection} takes no `date`: it has the rows as of the "
-            "time when it is written.",
+            f"An export of {connection} does not accept `date`: its rows are as of "
+            "the time of writing.",
             argument="input.date",
         )
 

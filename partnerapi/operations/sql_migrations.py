@@ -34,7 +34,7 @@ def changes(
         ):
             raise NotByFile(
                 f"The {key} returns {before.result} and would return {after.result}: "
-                "give the new function a name of its own; the old one goes a release "
+                "give the new function a new name, and remove the old one a release "
                 "later."
             )
         changed.append((before, after))

@@ -187,7 +187,9 @@ def test_lists_keys_with_their_state_and_no_secret(key, acme):
 
 
 def test_lists_nothing_helpfully(acme):
-    assert run("key", "list") == "There are no keys. key issue creates one."
+    assert run("key", "list") == (
+        "There are no keys. Create one with `manage.py key issue`."
+    )
     assert json.loads(run("key", "list", "--json")) == []
     with pytest.raises(CommandError, match="no integration account missing"):
         run("key", "list", partner="missing")

@@ -320,7 +320,7 @@ def test_a_statement_is_booked_once(account: Account, tmp_path: Path):
         ("a,text,0,2027-01-31", "must be a non-zero whole number of cents"),
         ("a,text,12.50,2027-01-31", "must be a non-zero whole number of cents"),
         ("a,text,1,31.01.2027", "is not a valid date"),
-        ("a,text,-1,2027-01-31", "outgoing payments exceed the bank balance"),
+        ("a,text,-1,2027-01-31", "outgoing payments exceed the book balance"),
         ("a,text,1,2027-01-31\na,text,2,2027-01-31", "is already on line 2"),
     ],
 )

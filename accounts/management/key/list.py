@@ -46,7 +46,7 @@ examples:
         if options["json"]:
             return json.dumps(rows)
         if not rows:
-            return "There are no keys. key issue creates one."
+            return "There are no keys. Create one with `manage.py key issue`."
         return text_table(COLUMNS, rows)
 
 

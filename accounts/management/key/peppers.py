@@ -10,7 +10,7 @@ class Command(CommandWithExamples):
     help = """Count the active keys of each pepper in PARTNER_API_KEY_PEPPER.
 
 A pepper without active keys can be removed from the setting. A key moves to the new
-pepper when it is used; revoke keys that are no longer used. Digests of secrets alone
+pepper when it is used; revoke keys that are no longer used. Digests without a pepper
 come from the previous release; they are replaced when the key is used.
 
 examples:

@@ -199,8 +199,8 @@ def deliver(job, actor, advance):
         ) from None
     except KeyboardInterrupt:
         raise CommandError(
-            f"Ended early. Of {job.line_count} lines {job.summary()}. Deliver the rest "
-            f"with --resume {job.pk}."
+            f"Stopped early. Of {job.line_count} lines, {job.summary()}. Deliver the "
+            f"rest with --resume {job.pk}."
         ) from None
 
 

@@ -321,7 +321,7 @@ class Listener:
                 self.admissions.admit, logon, address, timezone.now()
             )
         except Error as error:
-            self.log.warn("A Logon could not be judged: %s", error)
+            self.log.warn("A Logon could not be checked: %s", error)
             raise LogonRefused(NO_DATABASE) from None
         finally:
             self.unverified -= 1

@@ -57,7 +57,7 @@ def refuse_older_release(connection: BaseDatabaseWrapper) -> None:
 
 @contextmanager
 def alone(connection: BaseDatabaseWrapper) -> Iterator[None]:
-    """Let one `migrate` at a time change a database; `lock_timeout` ends the wait."""
+    """Keep other `migrate`s waiting; their `lock_timeout` ends the wait."""
     with connection.cursor() as cursor:
         cursor.execute(HOLD)
     try:

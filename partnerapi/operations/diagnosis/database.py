@@ -124,7 +124,7 @@ def versions() -> Iterator[Finding]:
             figures,
         )  # fmt: skip
     else:
-        says = f"All run build {build_of_code()}"
+        says = f"All processes run build {build_of_code()}"
         yield Finding("versions", State.OK, says, "", figures)
 
 

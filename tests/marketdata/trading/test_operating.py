@@ -219,8 +219,8 @@ def test_orders_are_shown_and_cancelled(staff: None):
     with pytest.raises(CommandError, match="1 or more"):
         call_command(*orders, "--limit", "0")
     cancel = ("market", "cancel-orders", traded.token.symbol)
-    assert told(*cancel, "--dry-run").startswith("1 orders would")
-    assert told(*cancel) == "1 orders were cancelled."
+    assert told(*cancel, "--dry-run").startswith("1 order would")
+    assert told(*cancel) == "1 order cancelled."
     order.refresh_from_db()
     assert order.status_reason == "BY_STAFF"
 

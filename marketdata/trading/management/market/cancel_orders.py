@@ -12,6 +12,7 @@ from marketdata.trading.in_force import OrderStatusReason
 from marketdata.trading.market import cancel_each
 from marketdata.trading.models import Order, OrderStatus
 from partnerapi.core.commands import DRY_RUN
+from partnerapi.core.money import plural
 
 
 class Command(RegisterCommand):
@@ -43,5 +44,5 @@ examples:
         except NotTradable as error:
             raise CommandError(f"{error} Nothing was written.") from None
         if dry_run:
-            return f"{len(ended):,} orders would be cancelled{DRY_RUN}"
-        return f"{len(ended):,} orders were cancelled."
+            return f"{plural(len(ended), 'order')} would be cancelled{DRY_RUN}"
+        return f"{plural(len(ended), 'order')} cancelled."

@@ -210,7 +210,7 @@ def test_says_that_keys_can_not_be_looked_up(start, committed_key, caplog):
             cursor.execute("LOCK TABLE accounts_apikey IN ACCESS EXCLUSIVE MODE")
         partner.send(logon(committed_key))
         assert "log on again in a minute" in partner.receive().get(58)
-    assert "A Logon could not be judged: canceling statement" in caplog.text
+    assert "A Logon could not be checked: canceling statement" in caplog.text
     for _ in range(11):
         with Partner(listener.port) as partner:
             partner.send(logon(committed_key))
