@@ -67,8 +67,6 @@ SUBJECTS_THAT_STAY = {
     "Answer a request for the status of a symbol that is no text",
     "Expect the field that is too dear in the test of known sizes",
     "Judge orders and trades by their time, whoever moves the market",
-    "Squash the first migrations into a baseline an app, with their SQL frozen",
-    "Tell the rules of order books as those of other verifications",
 }
 
 

@@ -210,4 +210,14 @@ def test_the_request_of_a_code_gets_its_answer(
         if name == "X-Query-Cost":
             assert headers[name] == value
     assert {error["extensions"]["code"] for error in body["errors"]} == {code}
-    assert differences(orjson.loads(shown), body) == []
+    example = orjson.loads(shown)
+    assert differences(example, body) == []
+    assert wordings(example) == wordings(body)
+
+
+def wordings(body: dict[str, Any]) -> list[list[str]]:
+    """The words of each message, without names, ids, numbers and quoted values."""
+    return [
+        re.findall(r"(?<!\S)[a-z]+(?=[.,:;]?(?:\s|$))", error["message"])
+        for error in body["errors"]
+    ]

@@ -204,7 +204,7 @@ def test_orders_are_shown_and_cancelled(staff: None):
         "market", "orders", traded.token.symbol, "--status", "OPEN", stdout=out
     )
     assert str(order.pk) in out.getvalue()
-    assert "1 orders" in out.getvalue()
+    assert "1 order" in out.getvalue()
     out = io.StringIO()
     call_command("market", "orders", "--order", str(order.pk), stdout=out)
     assert "ORDER_ACCEPTED units 5 at 110 left 5" in out.getvalue()
@@ -212,7 +212,7 @@ def test_orders_are_shown_and_cancelled(staff: None):
     out = io.StringIO()
     call_command(*orders, "--limit", "1", stdout=out)
     assert str(order.pk) in out.getvalue()
-    assert out.getvalue().endswith("1 orders; there are 4 more.\n")
+    assert out.getvalue().endswith("1 order; there are 4 more.\n")
     out = io.StringIO()
     call_command(*orders, stdout=out)
     assert out.getvalue().endswith("5 orders.\n")

@@ -8,6 +8,7 @@ from accounts.management.people import user_named
 from issuers.management.register_command import token_named
 from marketdata.trading.models import Order, OrderEvent, OrderStatus
 from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.money import plural
 
 LIMIT = 50
 
@@ -71,7 +72,7 @@ examples:
                 f"{each.status} {each.status_reason or ''}".strip(),
             )  # fmt: skip
         Console(file=self.stdout._out, width=160).print(table)  # type: ignore[attr-defined]
-        return count_line("orders", len(found), orders.count())
+        return count_line("order", len(found), orders.count())
 
     def one(self, text, limit):
         try:
@@ -102,9 +103,9 @@ examples:
                 f"  {event.at:%Y-%m-%d %H:%M:%S.%f} {event.number:>8,} {event.kind} "
                 f"{told} {event.reason} by {event.actor}"
             )
-        return count_line("events", len(found), events.count())
+        return count_line("event", len(found), events.count())
 
 
 def count_line(what, count, total):
     more = f"; there are {total - count:,} more" if total > count else ""
-    return f"{count:,} {what}{more}."
+    return f"{plural(count, what)}{more}."
