@@ -1,7 +1,7 @@
 """Books bank statements: clients' deposits, and withdrawals that were paid.
 
 The balance at the bank by the books then equals the bank's, or nothing is booked. A
-second person approves credits to clients. Bank reference identifies a line,
+second person approves credits to clients. The bank's reference identifies a line,
 which is booked once. An incoming payment names its client by a deposit reference (ISO
 11649) in the line's text; an outgoing payment names its withdrawal in the same way.
 All other money is booked to SUSPENSE, until staff assign it.
