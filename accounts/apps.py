@@ -21,22 +21,16 @@ class AccountsConfig(AppConfig):
         starting.checks.append("accounts.keys.peppers.check_peppers")
 
 
-def load_countries(*, using, apps=installed, **kwargs):
+def load_countries(*, using, **kwargs):
     from accounts.people.models import Country
 
-    # `migrate accounts zero` leaves no table.
-    if "country" not in apps.all_models["accounts"]:
-        return
     Country.objects.using(using).load_iso_3166()
 
 
 def write_policies(*, using, apps=installed, **kwargs):
     from accounts.approvals.models import ApprovalKind, ApprovalPolicy
 
-    # A migration back before the first one leaves no table, and one before the last a
-    # table with fewer columns.
-    if "approvalpolicy" not in apps.all_models["accounts"]:
-        return
+    # A migration back before the last one leaves a table with fewer columns.
     policy = apps.get_model("accounts", "ApprovalPolicy")
     # The owner's changes stay.
     policy.objects.using(using).bulk_create(
@@ -51,7 +45,7 @@ def write_policies(*, using, apps=installed, **kwargs):
 def write_scopes(*, using, apps=installed, **kwargs):
     from accounts.access import Scope
 
-    # A migration back before the first one leaves no table.
+    # A migration back before its own leaves no table.
     if "keyscope" not in apps.all_models["accounts"]:
         return
     model = apps.get_model("accounts", "KeyScope")
@@ -60,12 +54,9 @@ def write_scopes(*, using, apps=installed, **kwargs):
     rows.exclude(name__in=Scope.values).delete()
 
 
-def open_cash_accounts(*, using, apps=installed, **kwargs):
+def open_cash_accounts(*, using, **kwargs):
     from accounts.cash.models import CashAccount, CashHead
 
-    # A migration back before the first one leaves no table.
-    if "cashhead" not in apps.all_models["accounts"]:
-        return
     for kind in ("BANK", "FEES", "SUSPENSE"):
         account, _ = CashAccount.objects.using(using).get_or_create(kind=kind)
         CashHead.objects.using(using).get_or_create(
