@@ -141,7 +141,7 @@ def test_another_result_is_another_function():
     [file] = [SqlFile(Path("accounts_try.sql"), NEW)]
     found = {one.key: one for one in file.objects()}
     other = SqlFile(file.path, NEW.replace("RETURNS integer", "RETURNS bigint"))
-    with pytest.raises(NotByFile, match="a name of its own"):
+    with pytest.raises(NotByFile, match="a new name"):
         changes(found, {one.key: one for one in other.objects()})
 
 

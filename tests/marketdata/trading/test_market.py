@@ -219,7 +219,7 @@ def test_phases_take_orders_or_not_and_refer_to_a_price(two: Two, one_person: No
     assert closed.value.details["phase"] == "CLOSED"
     with pytest.raises(MarketClosed):
         market.amend(order.pk, 1, "partner", quantity=5)
-    with pytest.raises(PhaseRefused, match="later version"):
+    with pytest.raises(PhaseRefused, match="not available yet"):
         phases.change_phase(two.token.pk, "CALL", "staff")
     phases.change_phase(two.token.pk, "HALTED", "staff", "why")
     market.cancel_each(two.token.pk, [order.pk], "BY_PARTNER", "partner")
