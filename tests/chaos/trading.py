@@ -126,6 +126,9 @@ class Sessions:
                         return
             except psycopg.OperationalError:
                 time.sleep(0.1)
+            except psutil.NoSuchProcess:
+                # It has ended since: look for another.
+                continue
         raise TimeoutError(f"no session worked within {RECOVERY_SECONDS} s")
 
 
