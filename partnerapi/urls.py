@@ -8,7 +8,7 @@ from partnerapi.operations import probes
 from partnerapi.schema import schema
 from partnerapi.site import docs, pages, search
 
-handler500 = pages.failed
+handler500 = pages.answer_failure
 
 FOR_PROBES = [
     path("healthz", probes.healthz, name="healthz"),

@@ -18,7 +18,13 @@ from issuers.register.approvals import entry_content, price_content
 from issuers.register.kinds import EntryKind
 from issuers.register.ledger import Entry, Recorded
 from partnerapi.core.database import fetch
-from partnerapi.sandbox.data.approvals import ASKER, DECIDER, WHY, approved, carried
+from partnerapi.sandbox.data.approvals import (
+    ASKER,
+    DECIDER,
+    WHY,
+    carry_out_requests,
+    file_and_approve,
+)
 
 
 def approved_record(entries: Sequence[Entry], actor: str) -> list[Recorded]:
@@ -29,10 +35,10 @@ def approved_record(entries: Sequence[Entry], actor: str) -> list[Recorded]:
         for entry in entries:
             supply = supplies[entry.token_id]
             if approval := EntryKind(entry.kind).approval:
-                requests += approved(approval, entry_content(entry, supply))
+                requests += file_and_approve(approval, entry_content(entry, supply))
             made, destroyed = entry.source is None, entry.target is None
             supplies[entry.token_id] += (made - destroyed) * entry.amount
-        with carried(requests):
+        with carry_out_requests(requests):
             return ledger.record(entries, actor)
 
 
@@ -50,14 +56,16 @@ def approved_price(token_id: UUID, cents: int, source: str, actor: str) -> Recor
     with transaction.atomic():
         held([token_id])
         content = price_content(token_id, cents, source)
-        with carried(approved(ApprovalKind.PRICE, content)):
+        with carry_out_requests(file_and_approve(ApprovalKind.PRICE, content)):
             return ledger.set_price(token_id, cents, source, actor)
 
 
 def released_job(source: str, ids: Sequence[UUID], created_by: str) -> DeliveryJob:
     """A delivery that may begin."""
     job = delivery.begin_job(source, ids, created_by)
-    with carried(approved(ApprovalKind.DELIVERY, delivery_content(job))):
+    with carry_out_requests(
+        file_and_approve(ApprovalKind.DELIVERY, delivery_content(job))
+    ):
         delivery.release(job)
     return job
 
@@ -67,11 +75,11 @@ def approved_rule(
 ) -> TokenRule | None:
     """Make, change or, without parameters, end a rule of a token."""
     content = rules.rule_content(token, kind, parameters, WHY)
-    with carried(approved(ApprovalKind.RULE, content)):
+    with carry_out_requests(file_and_approve(ApprovalKind.RULE, content)):
         return rules.set_rule(token, kind, parameters, WHY, ASKER, DECIDER)
 
 
 def approved_lifting(restriction: Restriction) -> None:
     content = restrictions.lifting_content(restriction)
-    with carried(approved(ApprovalKind.LIFTING, content)):
+    with carry_out_requests(file_and_approve(ApprovalKind.LIFTING, content)):
         restrictions.end(restriction, ASKER)

@@ -21,7 +21,7 @@ from partnerapi.graphql.relay import (
     enumeration,
     key_of,
 )
-from partnerapi.graphql.resolvers import checked, needs
+from partnerapi.graphql.resolvers import check_first, needs
 from partnerapi.graphql.scalars import Time
 from partnerapi.graphql.statements import OrderedList, OrderKey
 
@@ -268,7 +268,7 @@ class Mutation(graphene.ObjectType):
         "INVALID_STATUS_TRANSITION with `allowedStatuses`.",
     )
 
-    @checked(check_update)
+    @check_first(check_update)
     def resolve_update_account_status(roots, info, input):
         caller = info.context.caller
         key = key_of(input["account_id"], "Account")

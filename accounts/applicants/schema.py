@@ -17,7 +17,7 @@ from accounts.people.schema import UserType
 from partnerapi.core.errors import BadUserInput
 from partnerapi.graphql.cost import FIGURE, MUTATION, Field
 from partnerapi.graphql.pages import read_rows
-from partnerapi.graphql.resolvers import checked, needs
+from partnerapi.graphql.resolvers import check_first, needs
 
 Type = people.User.Type
 LONGEST_NAME = 200
@@ -167,7 +167,7 @@ class Mutation(graphene.ObjectType):
         "`statusHistory` also need `accounts:read`.",
     )
 
-    @checked(check_open)
+    @check_first(check_open)
     def resolve_open_account(roots, info, input):
         account = models.Applicant.objects.open(
             info.context.caller,

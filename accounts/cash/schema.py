@@ -20,7 +20,7 @@ from partnerapi.graphql.relay import (
     enumeration,
     key_of,
 )
-from partnerapi.graphql.resolvers import checked, column, needs
+from partnerapi.graphql.resolvers import check_first, column, needs
 from partnerapi.graphql.scalars import Time, Uint64
 from partnerapi.graphql.statements import OrderedList, OrderKey
 
@@ -316,7 +316,7 @@ class Mutation(graphene.ObjectType):
         "`cash:write`.",
     )
 
-    @checked(check_request)
+    @check_first(check_request)
     def resolve_request_withdrawal(roots, info, input):
         caller = info.context.caller
         key = key_of(input["account_id"], "Account")

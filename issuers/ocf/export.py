@@ -57,7 +57,7 @@ def write_package(table: DatedTable, path: Path, advance: Advance) -> int:
             )  # fmt: skip
         count = 0
 
-        def counted() -> Iterator[dict[str, Any]]:
+        def count_each() -> Iterator[dict[str, Any]]:
             nonlocal count
             with holdings(table) as held:
                 for item in issuances(table, held, priced):
@@ -66,7 +66,7 @@ def write_package(table: DatedTable, path: Path, advance: Advance) -> int:
                     yield item
 
         of_issuances = write_items(
-            archive, "Transactions.ocf.json", "TRANSACTIONS", counted()
+            archive, "Transactions.ocf.json", "TRANSACTIONS", count_each()
         )
         content = {
             "ocf_version": VERSION,

@@ -18,7 +18,7 @@ from partnerapi.core.lock_waits import LockTimeout, name_locked_row
 from partnerapi.graphql.cost import MUTATION, Cost, Field
 from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.relay import enumeration, key_of
-from partnerapi.graphql.resolvers import checked, needs
+from partnerapi.graphql.resolvers import check_first, needs
 from partnerapi.graphql.scalars import Time
 
 Verified = models.Verification
@@ -232,7 +232,7 @@ class Mutation(graphene.ObjectType):
         "`compliance:read`.",
     )
 
-    @checked(check_attest)
+    @check_first(check_attest)
     def resolve_attest_investor(roots, info, input):
         of = AccountModel.objects.of_partner(info.context.caller)
         key = key_of(input["account_id"], "Account")

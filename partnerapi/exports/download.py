@@ -56,16 +56,16 @@ def download(request: HttpRequest, pk: UUID) -> HttpResponseBase:
     try:
         bill.charge(1)
     except Throttled as refusal:
-        return refused(429, f"{refusal}", refusal.headers)
+        return refusal_response(429, f"{refusal}", refusal.headers)
     if not is_signed(pk, request.GET.get("signature", "")):
-        return refused(403, NOT_SIGNED)
+        return refusal_response(403, NOT_SIGNED)
     export = Export.objects.filter(
         pk=pk, status=Export.Status.READY, expires_at__gt=timezone.now()
     ).first()
     if export is None:
-        return refused(410, "The export has expired; request a new one.")
+        return refusal_response(410, "The export has expired; request a new one.")
     if reader_of(export) is None:
-        return refused(403, "You may no longer read the data of the export.")
+        return refusal_response(403, "You may no longer read the data of the export.")
     etag = f'"{export.pk}"'
     name = f"{export.connection.lower()}-{export.pk}.jsonl.gz"
     headers = {
@@ -88,7 +88,7 @@ def download(request: HttpRequest, pk: UUID) -> HttpResponseBase:
         try:
             part = part_of(wanted, size)
         except Unsatisfiable:
-            return refused(
+            return refusal_response(
                 416, f"The file has {size} bytes.", {"Content-Range": f"bytes */{size}"}
             )
         if part is not None:
@@ -110,7 +110,7 @@ NOT_SIGNED = (
 )
 
 
-def refused(
+def refusal_response(
     status: int, message: str, headers: dict[str, str] | None = None
 ) -> HttpResponse:
     return HttpResponse(

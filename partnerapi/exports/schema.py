@@ -16,7 +16,7 @@ from partnerapi.exports.models import SCOPES_OF_EXPORTS
 from partnerapi.graphql.cost import MUTATION, Field
 from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.relay import ModelType, Node, enumeration, key_of
-from partnerapi.graphql.resolvers import checked, needs
+from partnerapi.graphql.resolvers import check_first, needs
 from partnerapi.graphql.scalars import Time, Uint64
 
 Connection = models.ExportedConnection
@@ -178,7 +178,7 @@ class Mutation(graphene.ObjectType):
         "`accounts:read`.",
     )
 
-    @checked(check_creation)
+    @check_first(check_creation)
     def resolve_create_export(roots, info, input):
         wanted = Wanted(
             input["connection"],

@@ -129,7 +129,7 @@ def step(schema: Any, pk: UUID) -> bool:
         if caller is None:
             end(export, Export.Status.FAILED, NO_READER)
             return False
-        if not export.is_written and not owed(export):
+        if not export.is_written and not points_owed(export):
             is_last = write_page(schema, export, caller)
             while is_snapshot and not is_last:
                 is_last = write_page(schema, export, caller)
@@ -138,14 +138,14 @@ def step(schema: Any, pk: UUID) -> bool:
         pause = pay(export, caller)
         export.attempts = 0
         export.due_at = timezone.now() + (pause or LEASE)
-        if export.is_written and not owed(export):
+        if export.is_written and not points_owed(export):
             end(export, Export.Status.READY)
             return False
         export.save(update_fields=WRITTEN)
     return pause is None
 
 
-def owed(export: Export) -> int:
+def points_owed(export: Export) -> int:
     """Points for the rows that are written and not paid."""
     return -(-export.rows // ROWS_PER_POINT) - export.charged
 
@@ -153,7 +153,7 @@ def owed(export: Export) -> int:
 def pay(export: Export, caller: Caller) -> timedelta | None:
     """Pay for the rows of a page; how long to wait where the budget cannot."""
     name, limit, refill = partner_account(caller)
-    points = min(owed(export), POINTS_AT_ONCE, limit)
+    points = min(points_owed(export), POINTS_AT_ONCE, limit)
     if not points:
         return None
     budget = throttling.take(name, limit, refill, points)

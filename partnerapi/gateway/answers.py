@@ -63,7 +63,7 @@ def error_entry(
         if is_mutation and isinstance(cause, RequestTimeout):
             extensions["outcome"] = NOT_COMMITTED
         if isinstance(cause, MaxCostExceeded) and error.path:
-            extensions["fields"] = located(cause.details["fields"], error.path)
+            extensions["fields"] = prefix_paths(cause.details["fields"], error.path)
     elif error.extensions:
         extensions = dict(error.extensions)
     elif cause is None or isinstance(cause, GraphQLError):
@@ -78,7 +78,7 @@ def error_entry(
     return {**entry, "extensions": {**extensions, "requestId": request_id}}  # type: ignore[dict-item]
 
 
-def located(
+def prefix_paths(
     fields: list[dict[str, Any]], path: list[str | int]
 ) -> list[dict[str, Any]]:
     """Fields that the field at a path names, by their own paths of response names."""

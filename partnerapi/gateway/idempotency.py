@@ -154,7 +154,7 @@ def once(
     """
     asked = fingerprint(prepared)
     # Most repetitions come late: they need no transaction and no lock.
-    known = recorded(caller, key)
+    known = find_record(caller, key)
     if known:
         return replay(known, asked, caller)
     try:
@@ -162,7 +162,7 @@ def once(
             claimed = None
             while claimed is None and known is None:
                 claimed = claim(caller, key, prepared, asked)
-                known = None if claimed else recorded(caller, key)
+                known = None if claimed else find_record(caller, key)
             if known is None:
                 result = run_in_savepoint(run)
                 body = write(result)
@@ -252,7 +252,7 @@ WHERE partner_id = %s AND key = %s AND expires_at > clock_timestamp()
 """
 
 
-def recorded(caller: Caller, key: UUID) -> Recorded | None:
+def find_record(caller: Caller, key: UUID) -> Recorded | None:
     """The record of a key whose answer is still stored, or None.
 
     With the end of the transaction the standbys have it, too.
@@ -297,7 +297,7 @@ def may_be_tried_again(result: ExecutionResult) -> bool:
     )
 
 
-def completed(caller: Caller, key: str, at: datetime) -> Any:
+def find_record_at(caller: Caller, key: str, at: datetime) -> Any:
     """The record of a key whose answer is stored at that time, or None.
 
     The standbys have it, too.

@@ -36,7 +36,7 @@ noted: dict[Fault, float] = {}
 
 
 @contextmanager
-def refused() -> Iterator[None]:
+def refuse_in_outage() -> Iterator[None]:
     """Make a refusal of an outage.
 
     Raises:

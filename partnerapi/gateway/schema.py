@@ -8,7 +8,7 @@ from django.db.models import TextChoices
 from django.utils import timezone
 
 from accounts.access import Unauthenticated
-from partnerapi.gateway.idempotency import completed
+from partnerapi.gateway.idempotency import find_record_at
 from partnerapi.gateway.models import NAME_LENGTH
 from partnerapi.graphql.relay import enumeration
 from partnerapi.graphql.scalars import Time
@@ -81,4 +81,4 @@ class Query(graphene.ObjectType):
         caller = info.context.caller
         if caller is None:
             raise Unauthenticated("This field needs an API key.")
-        return [completed(caller, key, timezone.now()) for _ in roots]
+        return [find_record_at(caller, key, timezone.now()) for _ in roots]

@@ -16,7 +16,7 @@ from partnerapi.gateway.authentication import authenticate
 Answer = TypeVar("Answer")
 
 
-def answered(read: Callable[[], Answer], deadline: float) -> Answer:
+def read_anywhere(read: Callable[[], Answer], deadline: float) -> Answer:
     """What `read` finds: on the primary, or on the standby where that is away.
 
     `read` changes nothing. `deadline` is a time of `time.monotonic`.
@@ -35,7 +35,7 @@ def answered(read: Callable[[], Answer], deadline: float) -> Answer:
         return read()
 
 
-def identified(token: str, deadline: float) -> Caller:
+def identify_caller(token: str, deadline: float) -> Caller:
     """The caller behind a key; the standby is believed for a limited time.
 
     Raises:
@@ -45,7 +45,7 @@ def identified(token: str, deadline: float) -> Caller:
     primary = lending.lender
     if primary and away_seconds(primary) > settings.PARTNER_API_REPLICA_SECONDS:
         return authenticate(token)
-    return answered(lambda: authenticate(token), deadline)
+    return read_anywhere(lambda: authenticate(token), deadline)
 
 
 def away_seconds(primary: lending.Lender) -> float:

@@ -44,7 +44,7 @@ from partnerapi.gateway.requests import (
     read_bytes,
     request_id_of,
 )
-from partnerapi.gateway.standby import answered, identified
+from partnerapi.gateway.standby import identify_caller, read_anywhere
 from partnerapi.gateway.throttling import Budget
 from partnerapi.gateway.told_costs import told_cost
 from partnerapi.gateway.trial import asks_for_trial, attempt
@@ -141,7 +141,7 @@ def answer(
         except Refusal:
             bill.charge(1)
             raise
-        with outages.refused():
+        with outages.refuse_in_outage():
             if is_late(request):
                 check_due(deadline)
             caller = identify(request, bill, deadline)
@@ -232,7 +232,7 @@ def pay_and_run(
     if prepared.operation.is_mutation:
         text, told = mutate(request, prepared, context, run, write)
     else:
-        executed = answered(run, deadline)
+        executed = read_anywhere(run, deadline)
         read = min(
             prepared.price_of(prepared.cost - bill.unread) + weight,
             settings.PARTNER_API_MAX_COST,
@@ -308,7 +308,7 @@ def identify(request: HttpRequest, bill: Bill, deadline: float) -> Caller | None
     if token is None:
         return None
     try:
-        return identified(token, deadline)
+        return identify_caller(token, deadline)
     except Unauthenticated as error:
         bill.charge(REFUSED_COST)
         raise InvalidKey(

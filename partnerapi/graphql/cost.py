@@ -250,7 +250,7 @@ class OperationCost:
         if cost.times:
             below = times(multiplier(field, cost.times, cost.most), below)
         if cost.most_below is not None and self.refuses:
-            below = bounded(below, cost.most_below, field.name)
+            below = limit_points(below, cost.most_below, field.name)
         item = add([(cost.points, cost.points), below])
         if not cost.counts_items:
             return item
@@ -260,7 +260,7 @@ class OperationCost:
         return add([times(number_of_items(field, cost), item), (count, count)])
 
 
-def bounded(below: tuple[Points, int], most: int, name: str) -> tuple[Points, int]:
+def limit_points(below: tuple[Points, int], most: int, name: str) -> tuple[Points, int]:
     """The same points; MaxCostExceeded where they are more, with these variables."""
     points, least = below
 

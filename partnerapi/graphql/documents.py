@@ -200,7 +200,7 @@ class Operation:
         return selection
 
 
-def planned(
+def plan_operation(
     known: OperationPlan | None, selection: Selection, variables: Mapping[str, Any]
 ) -> tuple[OperationPlan, int]:
     """The plan of a selection, and what it costs with these variables.
@@ -341,7 +341,7 @@ def prepare(
         decisive = tuple(map(variables.get, operation.directive_variables))
         known = operation.plans.get(decisive)
         selection = known.selection if known else operation.select(variables)
-        plan, cost = planned(known, selection, variables)
+        plan, cost = plan_operation(known, selection, variables)
     except PartnerAPIError as error:
         raise Refused([as_graphql_error(error)], wasted) from error
     except GraphQLError as error:

@@ -33,18 +33,18 @@ def column_serializer(type_: GraphQLLeafType, nullable: bool) -> Serialize:
         case "Time":
             kind, finish = str, times
         case "Boolean":
-            kind, finish = bool, unchanged
+            kind, finish = bool, identity
         case "Float":
-            kind, finish = float, unchanged
+            kind, finish = float, identity
         case _:
-            kind, finish = str, unchanged
+            kind, finish = str, identity
     kinds = {kind, NONE} if nullable else {kind}
     return lambda values: (
         finish(values) if kinds.issuperset(map(type, values)) else None
     )
 
 
-def unchanged(values: list[Any]) -> list[Any]:
+def identity(values: list[Any]) -> list[Any]:
     return values
 
 

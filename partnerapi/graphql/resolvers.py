@@ -64,7 +64,7 @@ def needs(*columns: str) -> Callable[[BatchResolver], BatchResolver]:
     return decorate
 
 
-def checked(check: Callable[..., None]) -> Callable[[BatchResolver], BatchResolver]:
+def check_first(check: Callable[..., None]) -> Callable[[BatchResolver], BatchResolver]:
     """Run a mutation's resolver only after `check(context, **arguments)`.
 
     The gateway calls the check first, too: a request that raises a PartnerAPIError in

@@ -132,7 +132,7 @@ class Columns:
             return sql.SQL("{}::text").format(column)
         return column
 
-    def listed(self, paths: Iterable[str]) -> sql.Composable:
+    def select_list(self, paths: Iterable[str]) -> sql.Composable:
         return sql.SQL(", ").join(
             sql.SQL("{} AS {}").format(self.expression(path), sql.Identifier(path))
             for path in sorted(paths)
@@ -155,7 +155,7 @@ def page_statement(shape: Shape) -> str:
     columns = Columns(of.model)
     identity = sql.SQL("{}.{}").format(columns.table, sql.Identifier(of.identity))
     keys = [sql.SQL(key.expression) for key in of.keys]
-    listed = columns.listed(shape.columns)
+    listed = columns.select_list(shape.columns)
     cursor_key = sql.SQL(" || '|' || ").join(
         sql.SQL("({})::text").format(key) for key in (identity, *keys)
     )
@@ -235,7 +235,7 @@ def placed_statement(model: Any, paths: frozenset[str]) -> str:
     Parameters: the ids, and the cursors' keys.
     """
     columns = Columns(model)
-    listed = columns.listed(paths)
+    listed = columns.select_list(paths)
     return (
         sql.SQL(
             "SELECT 1, p.cursor_key, {} FROM"
@@ -278,7 +278,7 @@ def count_statement(of: OrderedList, condition: str) -> str:
 @lru_cache(maxsize=500)
 def rows_statement(model: Any, paths: frozenset[str], by: str, condition: str) -> str:
     columns = Columns(model)
-    listed = columns.listed(paths)
+    listed = columns.select_list(paths)
     return (
         sql.SQL("SELECT 0, {} FROM {} WHERE {}.{} = ANY(%s::{}) AND ({})")
         .format(

@@ -28,13 +28,13 @@ def readyz(request: HttpRequest) -> HttpResponse:
     answer = {
         "ready": is_ready,
         "version": version(),
-        "checks": [shown(finding) for finding in found],
+        "checks": [public_fields(finding) for finding in found],
     }
     status = 200 if is_ready else 503
     return JsonResponse(answer, status=status, headers=NEVER_KEPT)
 
 
-def shown(finding: Finding) -> dict[str, Any]:
+def public_fields(finding: Finding) -> dict[str, Any]:
     """Nothing that `says` may name: roles, hosts, files."""
     told = {"check": finding.check, "state": finding.state, **finding.figures}
     return told | ({"remedy": finding.remedy} if finding.remedy else {})

@@ -29,7 +29,7 @@ EXPORT_SECONDS = DELIVERY_SECONDS = NOTICE_SECONDS = 10
 """Then other tasks have their turn."""
 
 
-def scheduled(job: Callable[[], str]) -> Any:
+def make_task(job: Callable[[], str]) -> Any:
     """A task that runs a job, which says what it did, and records that."""
 
     @wraps(job)
@@ -74,70 +74,70 @@ def move_markets() -> None:
     market.expire_due(timezone.now())
 
 
-@scheduled
+@make_task
 def announce_articles() -> str:
     return f"Announced {announce()} new articles to partners."
 
 
-@scheduled
+@make_task
 def prune_events() -> str:
     return f"Deleted {Event.objects.prune()} events past their retention."
 
 
-@scheduled
+@make_task
 def prune_exports() -> str:
     return f"Deleted {Export.objects.prune()} exports past their day."
 
 
-@scheduled
+@make_task
 def prune_idempotency_records() -> str:
     deleted = IdempotencyRecord.objects.expired(timezone.now()).prune()
     return f"Deleted {deleted} expired idempotency records."
 
 
-@scheduled
+@make_task
 def prune_book_log() -> str:
     deleted = prune(prunable_logs(timezone.now() - KEEP))
     return f"Deleted {deleted} rows of the order books' logs."
 
 
-@scheduled
+@make_task
 def prune_job_runs() -> str:
     return f"Deleted {JobRun.objects.prune()} old job runs."
 
 
-@scheduled
+@make_task
 def prune_failed_sign_ins() -> str:
     return f"Deleted {FailedSignIn.objects.prune()} records of failed sign-ins."
 
 
-@scheduled
+@make_task
 def clear_sessions() -> str:
     call_command("clearsessions")
     return "Deleted expired staff sessions."
 
 
-@scheduled
+@make_task
 def verify_register() -> str:
     return said_by("verify", "register")
 
 
-@scheduled
+@make_task
 def verify_books() -> str:
     return said_by("verify", "books")
 
 
-@scheduled
+@make_task
 def verify_cash() -> str:
     return said_by("verify", "cash")
 
 
-@scheduled
+@make_task
 def verify_market() -> str:
     return said_by("verify", "market")
 
 
-@scheduled
+@make_task
 def register_statement() -> str:
     if not (settings.PARTNER_API_STATEMENTS and settings.PARTNER_API_STATEMENT_KEY):
         return (

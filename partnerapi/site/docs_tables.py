@@ -40,7 +40,7 @@ GENERATED = re.compile(
 )
 
 
-def filled(text: str) -> str:
+def fill_tables(text: str) -> str:
     """The text of a document with its generated tables as the code says now.
 
     Raises:
@@ -221,12 +221,12 @@ def own_actions(command: BaseCommand, name: str) -> tuple[list[str], list[str]]:
         if action.dest not in known
     ]
     return (
-        [shown(action) for action in own if not action.option_strings],
-        [shown(action) for action in own if action.option_strings],
+        [usage_of(action) for action in own if not action.option_strings],
+        [usage_of(action) for action in own if action.option_strings],
     )
 
 
-def shown(action: Action) -> str:
+def usage_of(action: Action) -> str:
     """An argument or an option as a line of usage has it: `--depth LEVELS`."""
     value = str(action.metavar or action.dest).upper()
     choices = [str(choice) for choice in action.choices or ()]

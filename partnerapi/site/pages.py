@@ -67,7 +67,7 @@ WITHDRAWN = "This document was withdrawn."
 DOCUMENT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 
 
-def failed(request: HttpRequest) -> HttpResponse:
+def answer_failure(request: HttpRequest) -> HttpResponse:
     """Answers what no one caught: 503 for want of the database, else 500."""
     error = sys.exception()
     # What the page was going to say that it did, it may not have done.

@@ -51,7 +51,7 @@ def prices() -> Rows:
     for formula, names in told.items():
         is_any = names == mutations
         yield (
-            "a mutation, even if refused" if is_any else listed(names),
+            "a mutation, even if refused" if is_any else name_list(names),
             formula,
         )
 
@@ -96,7 +96,7 @@ def fields_with_cost() -> Iterator[tuple[str, GraphQLField]]:
                     yield f"{type_.name}.{name}", field
 
 
-def listed(names: list[str]) -> str:
+def name_list(names: list[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
@@ -117,8 +117,8 @@ def least_prices() -> Rows:
     yield (
         "each lookup below the root except the first: a connection and its "
         "`totalCount`, an object that must be looked up, such as `owner`, `country` "
-        f"or `issuer`, and {listed(figures)}. It counts once for all rows of a list, "
-        "and again in each place where a fragment is spread",
+        f"or `issuer`, and {name_list(figures)}. It counts once for all rows of a "
+        "list, and again in each place where a fragment is spread",
         f"{least.STATEMENT_COST}",
     )
     yield (
@@ -145,7 +145,7 @@ def late_prices() -> Rows:
         for name, field in fields_with_cost()
         if field.extensions["cost"].beyond is not None
     ]
-    yield f"items of {listed(beyond)} beyond the first", "as above"
+    yield f"items of {name_list(beyond)} beyond the first", "as above"
     yield (
         "capitalization tables at a `date`, regardless of the number of issuers",
         f"{captable.PAST_COST}",
@@ -208,12 +208,12 @@ def most() -> Rows:
             lookups[price.most_statements].append(name)
     for points, names in below.items():
         yield (
-            f"points of the selection of {listed(names)}",
+            f"points of the selection of {name_list(names)}",
             f"{points}",
         )
     for count, names in lookups.items():
         yield (
-            f"connections, totals and objects in the selection of {listed(names)}",
+            f"connections, totals and objects in the selection of {name_list(names)}",
             f"{count}",
         )
     yield "orders of `placeOrders`", f"{inputs.MOST_ORDERS}"

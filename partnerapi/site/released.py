@@ -65,12 +65,12 @@ class Named(Visitor):
         self.found.add(node.name.value)
 
 
-def undescribed(sdl: str) -> str:
+def strip_descriptions(sdl: str) -> str:
     document = parse(sdl, no_location=True)
     return print_ast(visit(document, Undescribed())) + "\n"
 
 
-def named(document: DocumentNode) -> set[str]:
+def named_types(document: DocumentNode) -> set[str]:
     visitor = Named()
     visit(document, visitor)
     return visitor.found
@@ -79,7 +79,7 @@ def named(document: DocumentNode) -> set[str]:
 def without_due(document: DocumentNode, today: date) -> DocumentNode:
     """Also without the types that only due members name."""
     left = visit(document, WithoutDue(today))
-    while gone := named(document) - named(left):
+    while gone := named_types(document) - named_types(left):
         kept = [
             each
             for each in left.definitions
@@ -89,7 +89,7 @@ def without_due(document: DocumentNode, today: date) -> DocumentNode:
     return left
 
 
-def broken(released: str, new: GraphQLSchema, today: date) -> Iterator[str]:
+def find_breaks(released: str, new: GraphQLSchema, today: date) -> Iterator[str]:
     """What clients of the release would miss, a sentence each.
 
     A member that the release marks as deprecated may go from its day of removal on.

@@ -33,7 +33,7 @@ from partnerapi.core.filters import as_code
 from partnerapi.gateway.models import IdempotencyRecord
 from partnerapi.gateway.recent import askers_of
 from partnerapi.gateway.requests import SAFE_ID
-from partnerapi.staff.lookup import MOST, as_uuid, link, people_called, typed
+from partnerapi.staff.lookup import MOST, as_uuid, link, people_called, typed_text
 
 EVERYTHING = Caller("", "staff", "Staff", frozenset(), None, 0, 0)
 """Sees every issuer, and private tokens."""
@@ -244,7 +244,7 @@ KINDS = [
 
 def show_results(request: HttpRequest) -> HttpResponse:
     """What was found by kind; the one row whose identifier was typed, at once."""
-    text = typed(request, "q")
+    text = typed_text(request, "q")
     kinds = [
         kind
         for kind in KINDS

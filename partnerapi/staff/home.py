@@ -72,7 +72,7 @@ class Found:
 
     @property
     def shown(self) -> str:
-        return counted(self.count)
+        return count_text(self.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +91,11 @@ class Shown:
     """None: the source failed."""
 
 
-def counted(count: int) -> str:
+def count_text(count: int) -> str:
     return f"more than {MOST:,}" if count > MOST else f"{count:,}"
 
 
-def listed(model: type[Model], **lookups: Any) -> str:
+def list_address(model: type[Model], **lookups: Any) -> str:
     """The address of the list of a model, filtered."""
     meta = model._meta
     address = reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist")
@@ -110,11 +110,11 @@ def pending_deliveries(at: datetime) -> Found:
     rows = fetch(PENDING_LINES, [MOST + 1, LINES], tuple)
     pending = {"status__exact": "PENDING"}
     lines = [
-        Line(name, counted(count), f"{reverse('admin:delivery')}?issuer={slug}")
+        Line(name, count_text(count), f"{reverse('admin:delivery')}?issuer={slug}")
         for name, slug, count, _ in rows
     ]
     total = int(rows[0][3]) if rows else 0
-    return Found(total, listed(LegacyShareholder, **pending), lines)
+    return Found(total, list_address(LegacyShareholder, **pending), lines)
 
 
 def pending_accounts(at: datetime) -> Found:
@@ -132,11 +132,11 @@ def pending_accounts(at: datetime) -> Found:
         ("less than a day old", new, {"created_at__gte": day.isoformat()}),
     ]
     lines = [
-        Line(text, counted(count), listed(Account, **pending, **lookups))
+        Line(text, count_text(count), list_address(Account, **pending, **lookups))
         for text, count, lookups in ages
         if count
     ]
-    return Found(new + days + old, listed(Account, **pending), lines)
+    return Found(new + days + old, list_address(Account, **pending), lines)
 
 
 def stopped_deliveries(at: datetime) -> Found:
@@ -153,14 +153,14 @@ def failed_exports(at: datetime) -> Found:
     day = at - timedelta(days=1)
     failed = Export.objects.filter(status=Export.Status.FAILED, created_at__gte=day)
     lookups = {"status__exact": "FAILED", "created_at__gte": day.isoformat()}
-    return Found(count(failed), listed(Export, **lookups))
+    return Found(count(failed), list_address(Export, **lookups))
 
 
 def failed_jobs(at: datetime) -> Found:
     day = at - timedelta(days=1)
     failed = JobRun.objects.filter(result=JobRun.Result.FAILED, started_at__gte=day)
     lookups = {"result__exact": "FAILED", "started_at__gte": day.isoformat()}
-    return Found(count(failed), listed(JobRun, **lookups))
+    return Found(count(failed), list_address(JobRun, **lookups))
 
 
 def expiring_keys(at: datetime) -> Found:
@@ -169,25 +169,27 @@ def expiring_keys(at: datetime) -> Found:
         revoked_at=None, expires_at__gt=at, expires_at__lt=end, partner__is_active=True
     )
     lookups = {"expires_at__gt": at.isoformat(), "expires_at__lt": end.isoformat()}
-    return Found(count(keys), listed(ApiKey, revoked_at__isempty=1, **lookups))
+    return Found(count(keys), list_address(ApiKey, revoked_at__isempty=1, **lookups))
 
 
 def silent_sessions(at: datetime) -> Found:
     silent = FixSession.objects.filter(enabled=True, connected_since=None)
     return Found(
         count(silent),
-        listed(FixSession, enabled__exact=1, connected_since__isempty=1),
+        list_address(FixSession, enabled__exact=1, connected_since__isempty=1),
     )
 
 
 def halted_markets(at: datetime) -> Found:
     halted = Market.objects.filter(phase=Phase.HALTED)
-    return Found(count(halted), listed(Market, phase__exact="HALTED"))
+    return Found(count(halted), list_address(Market, phase__exact="HALTED"))
 
 
 def unpriced_tokens(at: datetime) -> Found:
     unpriced = Token.objects.filter(ledger_head__price_cents=None)
-    return Found(count(unpriced), listed(Token, ledger_head__price_cents__isempty=1))
+    return Found(
+        count(unpriced), list_address(Token, ledger_head__price_cents__isempty=1)
+    )
 
 
 def nightly_checks(at: datetime) -> Found:
@@ -198,23 +200,25 @@ def nightly_checks(at: datetime) -> Found:
         wrong += is_late or result != JobRun.Result.DONE
         said = "has not run" if started_at is None else result.lower()
         when = f", {started_at:%-d %b %H:%M}" if started_at else ""
-        lines.append(Line(job.replace("_", " "), said + when, listed(JobRun, q=job)))
-    return Found(wrong, listed(JobRun), lines)
+        lines.append(
+            Line(job.replace("_", " "), said + when, list_address(JobRun, q=job))
+        )
+    return Found(wrong, list_address(JobRun), lines)
 
 
 def failed_sign_ins(at: datetime) -> Found:
     day = at - timedelta(days=1)
     failed = FailedSignIn.objects.filter(at__gte=day)
-    return Found(count(failed), listed(FailedSignIn, at__gte=day.isoformat()))
+    return Found(count(failed), list_address(FailedSignIn, at__gte=day.isoformat()))
 
 
 def waiting_attestations(at: datetime) -> Found:
     waiting = InvestorAttestation.objects.waiting()
-    return Found(count(waiting), listed(InvestorAttestation))
+    return Found(count(waiting), list_address(InvestorAttestation))
 
 
 def waiting_requests(at: datetime) -> Found:
-    return Found(count(ApprovalRequest.objects.open(at)), listed(ApprovalRequest))
+    return Found(count(ApprovalRequest.objects.open(at)), list_address(ApprovalRequest))
 
 
 def changes_of_staff(at: datetime) -> Found:
@@ -225,12 +229,14 @@ def changes_of_staff(at: datetime) -> Found:
     lines = [
         Line(
             f"{email}: {StaffChange.What(what).label.lower()}, by {who}",
-            counted(changes),
-            listed(StaffChange, person__id__exact=person, **since),
+            count_text(changes),
+            list_address(StaffChange, person__id__exact=person, **since),
         )
         for person, email, what, who, changes, _ in rows
     ]
-    return Found(int(rows[0][-1]) if rows else 0, listed(StaffChange, **since), lines)
+    return Found(
+        int(rows[0][-1]) if rows else 0, list_address(StaffChange, **since), lines
+    )
 
 
 def requested_withdrawals(at: datetime) -> Found:
@@ -243,11 +249,11 @@ def approved_withdrawals(at: datetime) -> Found:
 
 def withdrawals(status: str) -> Found:
     rows = Withdrawal.objects.filter(status=status)
-    return Found(count(rows), listed(Withdrawal, status__exact=status))
+    return Found(count(rows), list_address(Withdrawal, status__exact=status))
 
 
 def unknown_money(at: datetime) -> Found:
-    return Found(count(unassigned_deposits()), listed(BankLine, state="SUSPENSE"))
+    return Found(count(unassigned_deposits()), list_address(BankLine, state="SUSPENSE"))
 
 
 TILES = [

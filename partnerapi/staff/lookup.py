@@ -26,7 +26,7 @@ def as_uuid(text: str) -> UUID | None:
         return None
 
 
-def typed(request: HttpRequest, name: str) -> str:
+def typed_text(request: HttpRequest, name: str) -> str:
     """What someone typed into a box, as the database can be asked for it."""
     return request.GET.get(name, "").replace("\0", "").strip()[:LONGEST]
 

@@ -18,7 +18,11 @@ from accounts.cash.withdrawals import content_of
 from accounts.cash.writer import account_of, lock_heads, platform_account
 from accounts.keys.models import Partner
 from accounts.people.models import User
-from partnerapi.sandbox.data.approvals import ASKER, approved, carried
+from partnerapi.sandbox.data.approvals import (
+    ASKER,
+    carry_out_requests,
+    file_and_approve,
+)
 from partnerapi.staff.approvals.kinds import KINDS
 
 STAFF = Actor("ana@staff.example", is_staff=True)
@@ -56,8 +60,8 @@ def bank(*lines: Line, closing_balance: int | None = None) -> Booked:
         )
         requests = []
         if booked.deposits:
-            requests = approved(ApprovalKind.STATEMENT, booked.content)
-        with carried(requests):
+            requests = file_and_approve(ApprovalKind.STATEMENT, booked.content)
+        with carry_out_requests(requests):
             cursor.execute("SET CONSTRAINTS approvals_of_statement IMMEDIATE")
         cursor.execute("SET CONSTRAINTS approvals_of_statement DEFERRED")
     return booked
@@ -105,7 +109,7 @@ def head_of(account: Account) -> tuple[int, int]:
 
 def carry(kind: str, content: dict[str, object]) -> Any:
     """File a request, approve it and carry it out, as two members of staff."""
-    [request] = approved(kind, content)
+    [request] = file_and_approve(kind, content)
     return carry_out(request, KINDS[kind])
 
 

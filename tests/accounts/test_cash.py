@@ -28,7 +28,7 @@ from accounts.cash.writer import InsufficientFunds, Payment, account_of, write_e
 from accounts.keys.models import Partner
 from partnerapi.core.invariants import check_invariants
 from partnerapi.core.problems import WrongFileError
-from partnerapi.sandbox.data.approvals import DECIDER, approved, colleague
+from partnerapi.sandbox.data.approvals import DECIDER, colleague, file_and_approve
 from tests.accounts.money import (
     STAFF,
     approve,
@@ -199,7 +199,7 @@ def test_one_person_does_not_approve_a_withdrawal(account: Account):
     withdrawal = request_withdrawal(account, 600, "a", "partner")
     other = request_withdrawal(account, 100, "b", "partner")
     content = content_of(withdrawal, "APPROVED")
-    [request] = approved(ApprovalKind.WITHDRAWAL, content)
+    [request] = file_and_approve(ApprovalKind.WITHDRAWAL, content)
     carried = request.content
     # What was approved is another withdrawal's.
     request.content = content_of(other, "APPROVED")

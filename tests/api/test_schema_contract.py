@@ -25,7 +25,7 @@ from graphql import (
 from partnerapi.management.write import schema as command
 from partnerapi.schema import schema
 from partnerapi.site.pages import SDL_FILE
-from partnerapi.site.released import RELEASED_FILE, broken, undescribed
+from partnerapi.site.released import RELEASED_FILE, find_breaks, strip_descriptions
 from tests.characters import Ask
 
 RELEASED = RELEASED_FILE.read_text()
@@ -64,13 +64,15 @@ def members(of: GraphQLSchema) -> dict[str, str]:
 
 
 def test_nothing_breaks_the_clients_of_the_last_release():
-    changes = [*broken(RELEASED, SERVED, timezone.now().date())]
+    changes = [*find_breaks(RELEASED, SERVED, timezone.now().date())]
     assert changes == [], "deprecate it, or manage.py write schema --breaking"
 
 
 def test_the_schema_of_the_release_has_no_descriptions():
-    assert undescribed(RELEASED) == RELEASED
-    assert members(build_schema(undescribed(SDL_FILE.read_text()))) == members(SERVED)
+    assert strip_descriptions(RELEASED) == RELEASED
+    assert members(build_schema(strip_descriptions(SDL_FILE.read_text()))) == members(
+        SERVED
+    )
 
 
 OLD = """
@@ -105,9 +107,9 @@ CHANGES = [
 def test_each_kind_of_break_is_told(before: str, after: str, told: str):
     assert OLD.count(before) == 1
     changed = build_schema(OLD.replace(before, after))
-    [said] = broken(OLD, changed, date(2026, 11, 24))
+    [said] = find_breaks(OLD, changed, date(2026, 11, 24))
     assert told in said
-    assert [*broken(OLD, build_schema(OLD), date(2026, 11, 24))] == []
+    assert [*find_breaks(OLD, build_schema(OLD), date(2026, 11, 24))] == []
 
 
 def test_what_is_added_breaks_nothing():
@@ -115,7 +117,7 @@ def test_what_is_added_breaks_nothing():
         "(id: ID", "(id: ID, at: ID"
     )
     wider = wider.replace("name: String }\n    type", "name: String at: ID } type")
-    assert [*broken(OLD, build_schema(wider), date(2026, 11, 24))] == []
+    assert [*find_breaks(OLD, build_schema(wider), date(2026, 11, 24))] == []
 
 
 def test_a_deprecated_member_goes_on_its_day_with_the_types_that_it_alone_names():
@@ -133,11 +135,11 @@ def test_a_deprecated_member_goes_on_its_day_with_the_types_that_it_alone_names(
         type Thing implements Named { name: String! kind: Kind }
         type Query { thing(id: ID): Thing }
     """)
-    assert [*broken(deprecated, smaller, date(2026, 11, 24))] == []
-    told = [*broken(deprecated, smaller, date(2026, 11, 23))]
+    assert [*find_breaks(deprecated, smaller, date(2026, 11, 24))] == []
+    told = [*find_breaks(deprecated, smaller, date(2026, 11, 23))]
     assert {"Part was removed.", "Day was removed.", "Filter was removed."} < {*told}
     undated = deprecated.replace(reason, "Use x.")
-    assert [*broken(undated, smaller, date(2030, 1, 1))] == told
+    assert [*find_breaks(undated, smaller, date(2030, 1, 1))] == told
 
 
 def test_everything_has_a_description():
@@ -204,7 +206,7 @@ def test_writes_the_file(
     assert other_release.read_text() == older
 
     call_command("write", "schema", "--release")
-    assert other_release.read_text() == undescribed(SDL_FILE.read_text())
+    assert other_release.read_text() == strip_descriptions(SDL_FILE.read_text())
 
 
 @pytest.mark.parametrize("left", ["", "<<<<<<< ours\ntype Query { a: Int }\n"])
@@ -223,7 +225,7 @@ def test_compares_with_no_file_that_is_no_schema(
 
     call_command("write", "schema", "--breaking")
     assert other_file.read_text() == SDL_FILE.read_text()
-    assert other_release.read_text() == undescribed(SDL_FILE.read_text())
+    assert other_release.read_text() == strip_descriptions(SDL_FILE.read_text())
 
 
 @pytest.mark.parametrize(("mode", "left"), [("w", ""), ("a", "before\n")])

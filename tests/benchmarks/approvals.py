@@ -107,7 +107,7 @@ def mints(entries: int) -> Callable[[], float]:
     from issuers.models import Token
     from issuers.register import ledger
     from issuers.register.approvals import entry_content
-    from partnerapi.sandbox.data.approvals import approved
+    from partnerapi.sandbox.data.approvals import file_and_approve
 
     token, (account, _) = register("MINTED")
     entry = ledger.Entry(token, "MINT", 1, None, account)
@@ -115,7 +115,7 @@ def mints(entries: int) -> Callable[[], float]:
     def enter() -> float:
         supply = int(Token.objects.get(pk=token).ledger_head.supply)
         contents = [entry_content(entry, supply + n) for n in range(entries)]
-        requests = approved("MINT", *contents)
+        requests = file_and_approve("MINT", *contents)
         begun = spent()
         for request in requests:
             with carrying([request.pk]):

@@ -76,7 +76,7 @@ def switches() -> dict[str, Callable[[], None]]:
     from issuers.grants import grant_content
     from issuers.models import IssuerGrant
     from partnerapi.core.owner import owner_alias
-    from partnerapi.sandbox.data.approvals import approved, carried
+    from partnerapi.sandbox.data.approvals import carry_out_requests, file_and_approve
 
     everything = Partner.objects.create(login="everything", name="Everything")
 
@@ -97,8 +97,8 @@ def switches() -> dict[str, Callable[[], None]]:
     def every() -> None:
         tell("ENABLE")
         of_all = {"partner": everything, "issuer": None}
-        asked = approved(ApprovalKind.GRANT, grant_content(everything, None))
-        with carried(asked):
+        asked = file_and_approve(ApprovalKind.GRANT, grant_content(everything, None))
+        with carry_out_requests(asked):
             IssuerGrant.objects.update_or_create({"ended_at": None}, **of_all)
 
     return {BEFORE: without, GRANTED: granted, EVERY: every}

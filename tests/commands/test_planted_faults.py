@@ -123,8 +123,8 @@ def test_a_certificate_that_can_not_be_read(tmp_path: Path, settings: Any):
 def test_a_register_that_was_tampered_with(db: None):
     new_world()
     as_committed()
-    [found] = trials.verified("register")
+    [found] = trials.run_verification("register")
     assert found.state is State.OK, found
     tamper("UPDATE issuers_tokenledgerhead SET last_seq = last_seq + 1")
-    [found] = trials.verified("register")
+    [found] = trials.run_verification("register")
     named(found, State.FAILED, "", "compare with a backup")

@@ -217,7 +217,7 @@ def test_tables_that_are_not_vacuumed(here: Cluster, setting: Callable[..., None
 
 
 def test_transaction_ids_that_run_out(here: Cluster, monkeypatch: pytest.MonkeyPatch):
-    [(_, age, _)] = server.asked(server.AGE)
+    [(_, age, _)] = server.query_rows(server.AGE)
     monkeypatch.setattr(server, "OLDEST", age - 1)
     named(server.vacuum, "wraparound", "transactions old", "vacuumdb --all --freeze")
 
@@ -267,19 +267,19 @@ def test_prepared_transactions(here: Cluster):
             session.execute("SELECT pg_current_xact_id()")
             session.execute("PREPARE TRANSACTION 'x'")
         named(
-            server.prepared,
+            server.prepared_transactions,
             "prepared transactions",
             "1 are prepared",
             "ROLLBACK PREPARED",
         )
-        assert server.asked(IS_BEFORE) == [(True,)]
+        assert server.query_rows(IS_BEFORE) == [(True,)]
         with psycopg.connect(here.urls["DATABASE_URL"], autocommit=True) as session:
             session.execute("ROLLBACK PREPARED 'x'")
-        assert server.asked(IS_NOW) == [(True,)]
+        assert server.query_rows(IS_NOW) == [(True,)]
     finally:
         here.configure(max_prepared_transactions="0")
         restart(here)
-    mended(server.prepared, "prepared transactions")
+    mended(server.prepared_transactions, "prepared transactions")
     check_prepared()
 
 

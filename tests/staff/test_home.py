@@ -14,7 +14,7 @@ from accounts.history.models import StaffChange
 from accounts.people.models import User
 from marketdata.models import FixSession
 from partnerapi.operations.models import JobRun
-from partnerapi.sandbox.data.approvals import approved, approved_key
+from partnerapi.sandbox.data.approvals import approved_key, file_and_approve
 from partnerapi.staff import home
 from partnerapi.staff.authentication.models import FailedSignIn
 from tests.characters import World
@@ -59,7 +59,7 @@ def test_each_tile_counts_what_its_list_shows(world: World, staff, tiles):
     for days in (3, 30):
         approved_key(world.partner, [Scope.ISSUERS_READ], at + timedelta(days))
     as_committed()
-    approved("MINT", {"token": str(world.public_token.pk)})
+    file_and_approve("MINT", {"token": str(world.public_token.pk)})
     FixSession.objects.bind(world.partner)
     FailedSignIn.objects.create(login="x@example.com", address="", is_locked=False)
     JobRun.objects.create(

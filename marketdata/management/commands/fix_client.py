@@ -218,7 +218,7 @@ examples:
     def watch(self, client, symbols, depth, trades):
         client.snapshots(symbols, depth=depth, trades=trades)
 
-        def shown():
+        def books_table():
             return screen(
                 [book_shown(client.books[s]) for s in symbols if s in client.books],
                 depth,
@@ -229,12 +229,12 @@ examples:
             while True:
                 client.receive()
         elif not self.stdout.isatty():
-            self.print_once(shown(), Console())
+            self.print_once(books_table(), Console())
         else:
-            with Live(shown(), auto_refresh=False) as live:
+            with Live(books_table(), auto_refresh=False) as live:
                 while True:
                     receive_for(client, 1 / SCREENS_PER_SECOND)
-                    live.update(shown(), refresh=True)
+                    live.update(books_table(), refresh=True)
 
     def print_once(self, renderable, console):
         with console.capture() as captured:

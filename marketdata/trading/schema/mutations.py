@@ -22,7 +22,7 @@ from partnerapi.core.errors import (
 from partnerapi.core.lock_waits import LockTimeout, name_locked_row
 from partnerapi.graphql.cost import MUTATION, Cost, Field
 from partnerapi.graphql.relay import key_of
-from partnerapi.graphql.resolvers import checked
+from partnerapi.graphql.resolvers import check_first
 
 MOST_POINTS, MOST_STATEMENTS = 30, 4
 """Of what is selected of an answer: the book is held until it is written."""
@@ -310,7 +310,7 @@ class Mutation(graphene.ObjectType):
         f"{LOCKS} Needs the scope `trading:write`.",
     )
 
-    @checked(check_place)
+    @check_first(check_place)
     def resolve_place_order(roots, info, input):
         caller = info.context.caller
         token, account = inputs.named_in(caller, input)
@@ -322,7 +322,7 @@ class Mutation(graphene.ObjectType):
             raise named_for_partner(placed)
         return [placed]
 
-    @checked(check_place_list)
+    @check_first(check_place_list)
     def resolve_place_orders(roots, info, input):
         caller, orders = info.context.caller, input["orders"]
         token = inputs.token_named(caller, input["token_id"])
@@ -343,7 +343,7 @@ class Mutation(graphene.ObjectType):
         ]
         return [results]
 
-    @checked(check_amend)
+    @check_first(check_amend)
     def resolve_amend_order(roots, info, input):
         caller = info.context.caller
         order = own_order(caller, input["order_id"])
@@ -357,7 +357,7 @@ class Mutation(graphene.ObjectType):
             raise named_for_partner(refusal) from None
         return [amended]
 
-    @checked(check_cancel)
+    @check_first(check_cancel)
     def resolve_cancel_order(roots, info, input):
         caller = info.context.caller
         order = own_order(caller, input["order_id"])
@@ -370,7 +370,7 @@ class Mutation(graphene.ObjectType):
         # It may have ended before the book was ours.
         return cancelled or [own_order(caller, input["order_id"])]
 
-    @checked(check_cancel)
+    @check_first(check_cancel)
     def resolve_cancel_orders(roots, info, input):
         caller = info.context.caller
         orders = OrderModel.objects.filter(partner_id=caller.partner_id)

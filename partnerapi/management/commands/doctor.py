@@ -61,7 +61,7 @@ examples:
         found = chain.from_iterable(findings(checks(web, comp_id, deep)))
         if as_json:
             found = list(found)
-            told = {"checks": [described(finding) for finding in found]}
+            told = {"checks": [finding_fields(finding) for finding in found]}
             self.stdout.write(json.dumps(told, ensure_ascii=False))
             states = {finding.state for finding in found}
         else:
@@ -91,7 +91,7 @@ examples:
         return states
 
 
-def described(finding: Finding) -> dict[str, Any]:
+def finding_fields(finding: Finding) -> dict[str, Any]:
     return {
         "check": finding.check,
         "state": finding.state,
@@ -148,5 +148,5 @@ def checks(web: str | None, comp_id: str, deep: bool) -> Iterator[Check]:
         yield Check("web", partial(trials.web, web.rstrip("/")))
     if deep:
         for kind in ("register", "books", "cash", "market"):
-            verify = partial(trials.verified, kind)
+            verify = partial(trials.run_verification, kind)
             yield Check(f"verify {kind}", verify, needs_database=True)

@@ -3,7 +3,7 @@ from django.core.management.base import CommandError
 
 from partnerapi.core.commands import CommandWithExamples
 from partnerapi.site import docs
-from partnerapi.site.docs_tables import TABLES, filled
+from partnerapi.site.docs_tables import TABLES, fill_tables
 
 LOCKS = settings.BASE_DIR / "partnerapi/core/locks.md"
 
@@ -33,7 +33,7 @@ examples:
         for path in (*sorted(docs.DIRECTORY.glob("*.md")), LOCKS):
             before = path.read_text()
             try:
-                after = filled(before)
+                after = fill_tables(before)
             except KeyError as error:
                 raise CommandError(
                     f"{path.name}: there is no generated table {error}; the tables "

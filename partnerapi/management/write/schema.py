@@ -8,7 +8,7 @@ from graphql import GraphQLSyntaxError, build_schema, print_schema
 from partnerapi.core.commands import CommandWithExamples
 from partnerapi.schema import schema
 from partnerapi.site.pages import SDL_FILE
-from partnerapi.site.released import RELEASED_FILE, broken, undescribed
+from partnerapi.site.released import RELEASED_FILE, find_breaks, strip_descriptions
 
 
 class Command(CommandWithExamples):
@@ -75,7 +75,7 @@ examples:
                 "\n".join([*changes, "Deprecate it first, or acknowledge: --breaking"])
             )
         if release or breaking:
-            RELEASED_FILE.write_text(undescribed(text))
+            RELEASED_FILE.write_text(strip_descriptions(text))
         if not is_committed:
             SDL_FILE.write_text(text)
         said = "{} is the schema" if is_committed else "Wrote {}"
@@ -87,7 +87,7 @@ def breaking_changes(text):
     """What clients of the last release would miss, a line each."""
     today = timezone.now().date()
     try:
-        changes = [*broken(RELEASED_FILE.read_text(), build_schema(text), today)]
+        changes = [*find_breaks(RELEASED_FILE.read_text(), build_schema(text), today)]
     except (GraphQLSyntaxError, TypeError) as error:
         # An empty file, or one with the marks of a merge.
         return [

@@ -52,7 +52,7 @@ examples:
             )
         written: list[str] = []
         leaves: list[tuple[str, str]] = []
-        for label, changed in self.changed().items():
+        for label, changed in self.find_changes().items():
             for before, after in changed:
                 self.stdout.write(f"{label}: {(after or before).key}")
             if check or not changed:
@@ -61,13 +61,13 @@ examples:
             path.write_text(migration(name, [*dependencies, *leaves], changed))
             leaves.append((label, path.stem))
             written.append(str(path))
-        if check and any(self.changed().values()):
+        if check and any(self.find_changes().values()):
             raise CommandError(
                 "The files differ from the database: run manage.py write sql."
             )
         return f"Wrote {', '.join(written)}." if written else "Nothing has changed."
 
-    def changed(self) -> dict[str, list[Change]]:
+    def find_changes(self) -> dict[str, list[Change]]:
         """What differs, by the label of the app whose files say or said it."""
         with unshadowed_cursor() as cursor:
             found = {one.key: one for one in installed_objects(cursor)}

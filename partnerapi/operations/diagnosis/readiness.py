@@ -95,7 +95,7 @@ class Readiness:
                 by_the_standby_where_needed(),
             ):
                 for found in findings(self.checks):
-                    self.coming.append([*map(self.judged, found)])
+                    self.coming.append([*map(self.judge, found)])
         finally:
             with self.changed:
                 # An error that no check foresees ends the look: the rest is not known.
@@ -104,7 +104,7 @@ class Readiness:
                 self.found_at = monotonic()
                 self.changed.notify_all()
 
-    def judged(self, finding: Finding) -> Finding:
+    def judge(self, finding: Finding) -> Finding:
         """The finding; a failure whose patience lasts is a warning."""
         if finding.state is not State.FAILED:
             self.failing.pop(finding.check, None)

@@ -33,22 +33,22 @@ MOST_NAMED = 3
 
 def server() -> Iterator[Finding]:
     """All of them; on a standby, which has nothing of the kind, none."""
-    if asked("SELECT pg_is_in_recovery()") == [(True,)]:
+    if query_rows("SELECT pg_is_in_recovery()") == [(True,)]:
         return
     for look in (
         durability, archive, synchronous, standbys, slots, vacuum, transactions,
-        prepared, connections, locks, checksums,
+        prepared_transactions, connections, locks, checksums,
     ):  # fmt: skip
         yield from look()
 
 
-def asked(statement: str, *arguments: Any) -> list[Any]:
+def query_rows(statement: str, *arguments: Any) -> list[Any]:
     return rows_of(statement, arguments)
 
 
 def durability() -> Iterator[Finding]:
     """Whether what was acknowledged outlives a crash."""
-    off = [name for (name,) in asked(SWITCHED_OFF)]
+    off = [name for (name,) in query_rows(SWITCHED_OFF)]
     if off:
         yield Finding(
             "durability", State.WARNING,
@@ -71,7 +71,7 @@ SWITCHED_OFF = """
 
 def archive() -> Iterator[Finding]:
     """Whether the log reaches the archive, without which no point in time is left."""
-    [(mode, command, failed, segments)] = asked(ARCHIVED)
+    [(mode, command, failed, segments)] = query_rows(ARCHIVED)
     figures = {"segmentsWaiting": int(segments or 0)}
     remedy = (
         "Read PostgreSQL's log, and repair archive_command or its target; until "
@@ -115,7 +115,7 @@ ARCHIVED = """
 
 def synchronous() -> Iterator[Finding]:
     """Whether commits wait for standbys that are not there."""
-    [(named, senders, waiting)] = asked(SYNCHRONOUS, WAIT_SECONDS)
+    [(named, senders, waiting)] = query_rows(SYNCHRONOUS, WAIT_SECONDS)
     if not named:
         return
     wanted = int((re.match(r"(?:FIRST |ANY )?(\d+) *\(", named, re.I) or [0, 1])[1])
@@ -156,7 +156,7 @@ def standbys() -> Iterator[Finding]:
 
     Where the role may not see that, it is known of the one of REPLICA_URL alone.
     """
-    [(names, late, is_shown)] = asked(STANDBYS, LATE_SECONDS)
+    [(names, late, is_shown)] = query_rows(STANDBYS, LATE_SECONDS)
     if late:
         yield Finding(
             "standbys", State.WARNING, f"Standbys are behind: {some(late, MOST_NAMED)}",
@@ -188,7 +188,7 @@ STANDBYS = """
 
 def slots() -> Iterator[Finding]:
     """Whether the server keeps its log for a follower that is gone."""
-    idle = asked(IDLE_SLOTS)
+    idle = query_rows(IDLE_SLOTS)
     figures = {"idle": len(idle), "keptBytes": max((b for _, _, b in idle), default=0)}
     if idle:
         named = ", ".join(
@@ -216,8 +216,8 @@ IDLE_SLOTS = """
 
 def vacuum() -> Iterator[Finding]:
     """Whether tables are vacuumed, before transaction ids run out."""
-    [(off, tables)] = asked(AUTOVACUUM_OFF)
-    [(database, age, limit)] = asked(AGE)
+    [(off, tables)] = query_rows(AUTOVACUUM_OFF)
+    [(database, age, limit)] = query_rows(AGE)
     figures = {"oldestTransactions": age}
     if off or tables:
         where = ", ".join([*(off or []), *(tables or [])[:MOST_NAMED]])
@@ -259,7 +259,7 @@ AGE = """
 
 def transactions() -> Iterator[Finding]:
     """Whether a transaction has been open for long, which holds up much."""
-    found = asked(OLD, IDLE_SECONDS, OLD_SECONDS, OLD_TRANSACTIONS)
+    found = query_rows(OLD, IDLE_SECONDS, OLD_SECONDS, OLD_TRANSACTIONS)
     remedy = (
         "See pg_stat_activity, and end it: SELECT pg_terminate_backend(PID). Rows that "
         "it holds wait, nothing that it may still see is vacuumed, and "
@@ -300,9 +300,9 @@ OLD = """
 """
 
 
-def prepared() -> Iterator[Finding]:
+def prepared_transactions() -> Iterator[Finding]:
     """Whether transactions may be prepared, which stay invisible until they commit."""
-    [(most, waiting)] = asked(PREPARED)
+    [(most, waiting)] = query_rows(PREPARED)
     figures = {"prepared": waiting}
     if most or waiting:
         yield Finding(
@@ -328,7 +328,7 @@ def connections() -> Iterator[Finding]:
     """Whether the server, the database or the role is near its limit."""
     near = []
     most = 0.0
-    for name, taken, limit in asked(CONNECTIONS):
+    for name, taken, limit in query_rows(CONNECTIONS):
         share = taken / limit if limit > 0 else 0.0
         most = max(most, share)
         if share >= CONNECTIONS_SHARE:
@@ -369,7 +369,7 @@ CONNECTIONS = """
 
 def locks() -> Iterator[Finding]:
     """Whether a table is locked, or someone has waited for a lock for long."""
-    held = asked(LOCKED, WAIT_SECONDS)
+    held = query_rows(LOCKED, WAIT_SECONDS)
     if held:
         named = "; ".join(
             f"{pid} ({name or 'unnamed'}) holds {what}, and {waiting} wait"
@@ -417,7 +417,7 @@ LOCKED = """
 
 def checksums() -> Iterator[Finding]:
     """Whether the server has read a page that its disk had changed."""
-    broken = asked(CHECKSUMS)
+    broken = query_rows(CHECKSUMS)
     if broken:
         named = ", ".join(f"{count} in {name}" for name, count in broken[:MOST_NAMED])
         yield Finding(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from partnerapi.core.guarding import compare_guards
 from partnerapi.operations.diagnosis.findings import Finding, State
-from partnerapi.operations.diagnosis.server import asked
+from partnerapi.operations.diagnosis.server import query_rows
 from partnerapi.operations.release import some
 
 MOST_NAMED = 3
@@ -30,7 +30,7 @@ def none(
 
 def triggers() -> Iterator[Finding]:
     """Whether a trigger is switched off."""
-    off = [name for (name,) in asked(TRIGGERS_OFF)]
+    off = [name for (name,) in query_rows(TRIGGERS_OFF)]
     yield none(
         "triggers", off, "off",
         f"{len(off)} triggers are switched off: {{}}", "None is switched off",
@@ -59,7 +59,7 @@ def guards() -> Iterator[Finding]:
 
 
 def indexes() -> Iterator[Finding]:
-    invalid = [name for (name,) in asked(INVALID)]
+    invalid = [name for (name,) in query_rows(INVALID)]
     yield none(
         "indexes", invalid, "invalid",
         "These are invalid and used by no statement: {}", "All are valid",
@@ -78,7 +78,7 @@ INVALID = """
 
 def sequences() -> Iterator[Finding]:
     """Whether numbers of new rows run out."""
-    rows = asked(SEQUENCES)
+    rows = query_rows(SEQUENCES)
     hidden = [name for name, used, is_shown in rows if not is_shown]
     near = [f"{n} ({used:.0%} used)" for n, used, _ in rows if used >= USED_SHARE]
     figures = {"share": round(max((used for _, used, _ in rows), default=0.0), 3)}

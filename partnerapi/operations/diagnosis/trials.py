@@ -149,7 +149,7 @@ def web(address: str) -> Iterator[Finding]:
         )
 
 
-def verified(kind: str) -> Iterator[Finding]:
+def run_verification(kind: str) -> Iterator[Finding]:
     """Runs a verification, which reads everything."""
     check = f"verify {kind}"
     said = StringIO()

@@ -57,7 +57,7 @@ def employ(email: str, using: str) -> None:
         users.appoint(user)
 
 
-def approved(kind: str, *contents: Mapping[str, Any]) -> list[ApprovalRequest]:
+def file_and_approve(kind: str, *contents: Mapping[str, Any]) -> list[ApprovalRequest]:
     """Requests of one person, each approved by another."""
     asker, decider = colleague(ASKER), colleague(DECIDER)
     requests = []
@@ -68,7 +68,9 @@ def approved(kind: str, *contents: Mapping[str, Any]) -> list[ApprovalRequest]:
     return requests
 
 
-def carried(requests: Iterable[ApprovalRequest]) -> AbstractContextManager[None]:
+def carry_out_requests(
+    requests: Iterable[ApprovalRequest],
+) -> AbstractContextManager[None]:
     return carrying(request.pk for request in requests)
 
 
@@ -78,7 +80,7 @@ def approved_key(
     """A key that two people issue; with its token."""
     scopes = list(scopes)
     content = key_content(partner, scopes, expires_at)
-    with carried(approved(ApprovalKind.KEY, content)):
+    with carry_out_requests(file_and_approve(ApprovalKind.KEY, content)):
         return ApiKey.objects.issue(partner, scopes, expires_at)
 
 
@@ -86,5 +88,7 @@ def approved_grant(
     partner: Partner, issuer: Issuer | None = None, **given: Any
 ) -> IssuerGrant:
     """A grant that two people give; without an issuer, of every issuer."""
-    with carried(approved(ApprovalKind.GRANT, grant_content(partner, issuer))):
+    with carry_out_requests(
+        file_and_approve(ApprovalKind.GRANT, grant_content(partner, issuer))
+    ):
         return IssuerGrant.objects.create(partner=partner, issuer=issuer, **given)

@@ -13,7 +13,12 @@ from accounts.cash.withdrawals import request_withdrawal
 from accounts.keys.models import Partner
 from issuers.legacy.models import LegacyShareholder
 from partnerapi.core.uuids import derived_uuid7
-from partnerapi.sandbox.data.approvals import ASKER, DECIDER, approved, carried
+from partnerapi.sandbox.data.approvals import (
+    ASKER,
+    DECIDER,
+    carry_out_requests,
+    file_and_approve,
+)
 from partnerapi.sandbox.data.chance import OPENING, dice, moment_after
 from partnerapi.sandbox.data.money import pay_in, pay_in_unknown
 
@@ -74,7 +79,9 @@ def write_accounts(issuer_ids: dict[str, UUID]) -> bool:
             # Holders were checked row by row; an account's history comes after it.
             cursor.execute("SET CONSTRAINTS accounts_begin_history DEFERRED")
         Account.objects.bulk_create(accounts)
-        with carried(approved(ApprovalKind.CLOSING, *closings(changes))):
+        with carry_out_requests(
+            file_and_approve(ApprovalKind.CLOSING, *closings(changes))
+        ):
             AccountStatusChange.objects.bulk_create(changes)
         write_cash(partner)
     return bool(without)

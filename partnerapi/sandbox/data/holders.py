@@ -183,11 +183,11 @@ def copy(table: str, columns: str, lines: Iterable[str]) -> None:
     statement = f"COPY {table} ({', '.join(columns.split())}) FROM STDIN"
     with connection.cursor() as cursor, cursor.copy(statement) as target:
         # Each of its writes waits for the socket: a line alone costs as much as many.
-        for part in batched(lines, LINES):
+        for part in batches(lines, LINES):
             target.write("".join(part))
 
 
-def batched(lines: Iterable[str], size: int) -> Iterator[list[str]]:
+def batches(lines: Iterable[str], size: int) -> Iterator[list[str]]:
     left = iter(lines)
     while part := [*islice(left, size)]:
         yield part

@@ -8,7 +8,11 @@ from django.db import connection, transaction
 from accounts.approvals.models import ApprovalKind
 from accounts.cash.bank_statements import book_lines
 from accounts.cash.models import BankLine, BankStatement, CashAccount, CashHead
-from partnerapi.sandbox.data.approvals import ASKER, approved, carried
+from partnerapi.sandbox.data.approvals import (
+    ASKER,
+    carry_out_requests,
+    file_and_approve,
+)
 from partnerapi.sandbox.data.chance import OPENING
 
 
@@ -62,5 +66,7 @@ def book(lines: Iterable[BankLine]) -> None:
         )
         booked = book_lines(lines, statement, {})
         if booked.deposits:
-            with carried(approved(ApprovalKind.STATEMENT, booked.content)):
+            with carry_out_requests(
+                file_and_approve(ApprovalKind.STATEMENT, booked.content)
+            ):
                 cursor.execute("SET CONSTRAINTS approvals_of_statement IMMEDIATE")

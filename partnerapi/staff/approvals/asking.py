@@ -25,7 +25,7 @@ class AskForm(forms.Form):
     )
 
     @abstractmethod
-    def said(self) -> tuple[Mapping[str, Any], str]:
+    def content_and_title(self) -> tuple[Mapping[str, Any], str]:
         """The content of the request, and its title.
 
         Raises:

@@ -66,7 +66,7 @@ class OfUnits(OfToken):
     kind: str
     units = WholeField(label="Units", min_value=1)
 
-    def said(self) -> tuple[Mapping[str, Any], str]:
+    def content_and_title(self) -> tuple[Mapping[str, Any], str]:
         asked = self.cleaned_data
         source = self.account("source") if "source" in asked else None
         target = self.account("target") if "target" in asked else None
@@ -118,7 +118,7 @@ class ReversalForm(OfToken):
         label="Entry", min_value=1, help_text="Number in the token's ledger"
     )
 
-    def said(self) -> tuple[Mapping[str, Any], str]:
+    def content_and_title(self) -> tuple[Mapping[str, Any], str]:
         asked = self.cleaned_data
         entries = LedgerTransaction.objects.filter(token=asked["token"])
         mistaken = entries.filter(seq=asked["entry"]).first()
@@ -137,7 +137,7 @@ class PriceForm(OfToken):
         choices=[(source.value, source.label) for source in TokenPrice.STAFF_SOURCES],
     )
 
-    def said(self) -> tuple[Mapping[str, Any], str]:
+    def content_and_title(self) -> tuple[Mapping[str, Any], str]:
         asked = self.cleaned_data
         token, cents = asked["token"], int(asked["price"] * 100)
         content = price_content(token.pk, cents, asked["origin"])
@@ -183,7 +183,7 @@ class KeyForm(AskForm):
         help_text="For a replacement: how long the old key stays active.",
     )
 
-    def said(self) -> tuple[Mapping[str, Any], str]:
+    def content_and_title(self) -> tuple[Mapping[str, Any], str]:
         asked = self.cleaned_data
         partner, scopes, days = asked["partner"], asked["scopes"], asked["days"]
         old = None
@@ -216,7 +216,7 @@ class GrantForm(AskForm):
             return issuer
         raise forms.ValidationError(f"There is no issuer {slug}.")
 
-    def said(self) -> tuple[Mapping[str, Any], str]:
+    def content_and_title(self) -> tuple[Mapping[str, Any], str]:
         partner, issuer = self.cleaned_data["partner"], self.cleaned_data["issuer"]
         return grant_content(partner, issuer), grant_title(partner, issuer)
 
@@ -233,7 +233,7 @@ class IdentityForm(OfToken):
         help_text="Leave unchanged to keep it, or blank for no ISIN.",
     )
 
-    def said(self) -> tuple[Mapping[str, Any], str]:
+    def content_and_title(self) -> tuple[Mapping[str, Any], str]:
         asked = self.cleaned_data
         token = asked["token"]
         symbol = asked["symbol"].strip().upper()
@@ -263,7 +263,7 @@ class ClosingForm(AskForm):
             return account
         raise forms.ValidationError(f"There is no account {text}.")
 
-    def said(self) -> tuple[Mapping[str, Any], str]:
+    def content_and_title(self) -> tuple[Mapping[str, Any], str]:
         account, reason = self.cleaned_data["account"], self.cleaned_data["reason"]
         return closing_content(account, reason), closing_title(account)
 
@@ -291,7 +291,7 @@ class WithdrawalForm(AskForm):
             return withdrawal
         raise forms.ValidationError(f"There is no withdrawal {text}.")
 
-    def said(self) -> tuple[Mapping[str, Any], str]:
+    def content_and_title(self) -> tuple[Mapping[str, Any], str]:
         asked = self.cleaned_data
         withdrawal, status = asked["withdrawal"], asked["to"]
         # The partner reads why an approved one was not paid.
@@ -333,7 +333,7 @@ class AssignmentForm(AskForm):
             return account
         raise forms.ValidationError(f"There is no account {text}.")
 
-    def said(self) -> tuple[Mapping[str, Any], str]:
+    def content_and_title(self) -> tuple[Mapping[str, Any], str]:
         asked = self.cleaned_data
         deposit, account, reason = asked["line"], asked["account"], asked["reason"]
         if account:
@@ -379,7 +379,7 @@ def ask_for(request: HttpRequest, kind: str) -> HttpResponse:
     if "scopes" in given:
         given["scopes"] = request.GET.getlist("scopes")
     form = FORMS[kind](request.POST or None, initial=given)
-    asked = filed(kind, form, request.user) if form.is_valid() else None
+    asked = file_form(kind, form, request.user) if form.is_valid() else None
     if asked:
         messages.success(request, "Submitted. Waiting for a second approver.")
         return HttpResponseRedirect(link(asked))
@@ -390,11 +390,11 @@ def ask_for(request: HttpRequest, kind: str) -> HttpResponse:
     return TemplateResponse(request, "admin/ask.html", context)
 
 
-def filed(kind: str, form: AskForm, user: User) -> ApprovalRequest | None:
+def file_form(kind: str, form: AskForm, user: User) -> ApprovalRequest | None:
     """The request, if it could be carried out as things are; else the form says why."""
     try:
         with lock_waits.name_locked_row(), transaction.atomic():
-            content, title = form.said()
+            content, title = form.content_and_title()
             reason = form.cleaned_data["reason"]
             asked = file_request(kind, content, title, reason, user)
             KINDS[kind].preview(asked)

@@ -20,7 +20,7 @@ class ReopenForm(OfToken):
         ],
     )
 
-    def said(self) -> tuple[Mapping[str, Any], str]:
+    def content_and_title(self) -> tuple[Mapping[str, Any], str]:
         token, phase = self.cleaned_data["token"], self.cleaned_data["phase"]
         halted = Market.objects.filter(token=token, phase=Phase.HALTED)
         market = halted.select_related("token").first()
@@ -34,7 +34,7 @@ class BustForm(OfToken):
     field_order = ["token", "trade"]
     trade = WholeField(label="Trade", min_value=1, help_text="Trade number")
 
-    def said(self) -> tuple[Mapping[str, Any], str]:
+    def content_and_title(self) -> tuple[Mapping[str, Any], str]:
         asked = self.cleaned_data
         token = asked["token"]
         trades = Execution.objects.filter(token=token)

@@ -39,7 +39,7 @@ from partnerapi.core import lock_waits
 from partnerapi.core.backoffice import ReadOnlyAdmin
 from partnerapi.staff.approvals.filing import FORMS, address, may_file
 from partnerapi.staff.approvals.kinds import KINDS
-from partnerapi.staff.lookup import link, typed
+from partnerapi.staff.lookup import link, typed_text
 
 Status = ApprovalRequest.Status
 LINES_OF_A_PAGE = 100
@@ -114,9 +114,9 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
             raise PermissionDenied
         if request.method == "POST":
             return self.act(request, asked)
-        return self.shown(request, asked)
+        return self.render_request(request, asked)
 
-    def shown(
+    def render_request(
         self, request: HttpRequest, asked: ApprovalRequest, **more: Any
     ) -> HttpResponse:
         status = asked.status  # type: ignore[attr-defined]
@@ -146,7 +146,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
             else:
                 context |= preview_context(request.user, preview)
                 if preview.lines:
-                    context |= page_of(preview.lines, typed(request, "page"))
+                    context |= page_of(preview.lines, typed_text(request, "page"))
         return TemplateResponse(request, "admin/approval_request.html", context | more)
 
     def act(self, request: HttpRequest, asked: ApprovalRequest) -> HttpResponse:
@@ -159,7 +159,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
         except NoReason as error:
             self.message_user(request, str(error), messages.ERROR)
             reason = request.POST.get("reason", "")
-            return self.shown(request, asked, reason=reason)
+            return self.render_request(request, asked, reason=reason)
         except (NotApproved, lock_waits.LockTimeout) as error:
             self.message_user(request, str(error), messages.ERROR)
         else:
@@ -196,7 +196,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
             return "Executed."
         key, token = result
         ended = self.get_queryset(request).get(pk=asked.pk)
-        return self.shown(request, ended, issued=key, key_token=token)
+        return self.render_request(request, ended, issued=key, key_token=token)
 
 
 BY_ASKER: Mapping[str, str] = {

@@ -82,7 +82,7 @@ class RuleForm(OfToken):
     )
     ends = forms.BooleanField(label="No rule", required=False)
 
-    def said(self) -> tuple[Mapping[str, Any], str]:
+    def content_and_title(self) -> tuple[Mapping[str, Any], str]:
         asked = self.cleaned_data
         token, kind = asked["token"], asked["rule"]
         given = None if asked["ends"] else parameters_from(kind, asked["says"])
@@ -101,6 +101,6 @@ class LiftingForm(AskForm):
             raise forms.ValidationError("There is no such active restriction.")
         return found
 
-    def said(self) -> tuple[Mapping[str, Any], str]:
+    def content_and_title(self) -> tuple[Mapping[str, Any], str]:
         restriction = self.cleaned_data["restriction"]
         return lifting_content(restriction), lifting_title(restriction)

@@ -48,7 +48,7 @@ def download(
     return FileResponse(file.content, as_attachment=True, filename=name)
 
 
-def printed(request: HttpRequest, of: Of, what: str) -> HttpResponse:
+def note_print(request: HttpRequest, of: Of, what: str) -> HttpResponse:
     """The answer to the request that a page's script sends when it is printed."""
     page = request.get_full_path()[:LONGEST_ADDRESS]
     RowChange.objects.note_export(of, what=what, format="print", page=page)

@@ -34,7 +34,7 @@ class WantedForm(forms.Form):
     )
     trades = forms.BooleanField(label="Include trade prices", required=False)
 
-    def wanted(self) -> Wanted:
+    def criteria(self) -> Wanted:
         """What is asked for; without days the last seven, or an object's whole time."""
         said = self.cleaned_data
         until, since = timezone.now(), BEGINNING
@@ -61,10 +61,10 @@ def show_log(request: HttpRequest) -> HttpResponseBase:
     if not form.is_valid():
         found: list[Line] = []
     elif request.GET.get("format") == "csv":
-        file = csv_file(Line._fields, lines(form.wanted(), EXPORTED))
+        file = csv_file(Line._fields, lines(form.criteria(), EXPORTED))
         return download(request, RowChange, "Log", file, "log.csv")
     else:
-        found = list(lines(form.wanted(), SHOWN + 1))
+        found = list(lines(form.criteria(), SHOWN + 1))
     query = request.GET.copy()
     query["format"] = "csv"
     context = admin.site.each_context(request) | {

@@ -19,7 +19,7 @@ from marketdata.books.current_books import CurrentBook, read_books
 from marketdata.books.orderbook import Level
 from marketdata.models import Trade
 from partnerapi.core.money import euros
-from partnerapi.staff.lookup import typed
+from partnerapi.staff.lookup import typed_text
 
 DEPTH, TRADES = 10, 10
 BOOKS_OF_A_PAGE = 100
@@ -71,7 +71,7 @@ def show_books(request: HttpRequest) -> HttpResponse:
     """The best prices of each book, by symbol."""
     if not request.user.has_perm("issuers.view_token"):
         raise PermissionDenied
-    after = typed(request, "after")
+    after = typed_text(request, "after")
     traded = (
         Token.objects.filter(
             market_type=Token.MarketType.SECONDARY_MARKET, symbol__gt=after

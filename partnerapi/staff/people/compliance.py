@@ -197,7 +197,7 @@ def show_compliance(request: HttpRequest, pk: UUID) -> HttpResponse:
     for name, (form, right) in FORMS.items():
         if request.user.has_perm(right):
             given = request.POST if posted == name else None
-            initial = known(profile, shown) if name == "investor" else {}
+            initial = initial_values(profile, shown) if name == "investor" else {}
             built[name] = form(given, initial=initial)
     if "investor" in built:
         built["investor"].fields["attestation"].queryset = user.attestations.waiting()
@@ -225,7 +225,7 @@ def show_compliance(request: HttpRequest, pk: UUID) -> HttpResponse:
     return TemplateResponse(request, "admin/holder_compliance.html", context)
 
 
-def known(profile: Any, waiting: list[InvestorAttestation]) -> dict[str, Any]:
+def initial_values(profile: Any, waiting: list[InvestorAttestation]) -> dict[str, Any]:
     """What the form of a profile begins with: what waits for staff, else what is."""
     said: Any = waiting[0] if waiting else profile
     return {

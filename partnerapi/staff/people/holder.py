@@ -22,7 +22,7 @@ from issuers.register.models import LedgerAccount
 from partnerapi.core.errors import RequestTimeout
 from partnerapi.core.money import euros
 from partnerapi.core.times import to_rfc3339
-from partnerapi.staff.log.downloads import printed
+from partnerapi.staff.log.downloads import note_print
 from partnerapi.staff.people import timeline
 from partnerapi.staff.register.captable import instant_of
 
@@ -57,7 +57,7 @@ def show_holder(request: HttpRequest, pk: UUID) -> HttpResponse:
     users = User.objects.select_related("holder", "country")
     user = get_object_or_404(users, pk=pk)
     if request.method == "POST":
-        return printed(request, user, "Page of a holder")
+        return note_print(request, user, "Page of a holder")
     accounts = user.accounts.select_related("partner").order_by("-created_at")
     shown = [*accounts[:ACCOUNTS]]
     names = UserHolderName.objects.filter(holder__user=user).order_by("-replaced_at")

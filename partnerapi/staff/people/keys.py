@@ -23,7 +23,7 @@ from accounts.keys.models import ApiKey, Partner
 from accounts.people.models import User
 from marketdata.models import FixSession
 from partnerapi.core.backoffice import MOST_AT_ONCE
-from partnerapi.staff.approvals.filing import KeyForm, filed, may_file
+from partnerapi.staff.approvals.filing import KeyForm, file_form, may_file
 from partnerapi.staff.lookup import as_uuid, link
 
 
@@ -70,7 +70,7 @@ def issue_key(request: HttpRequest, pk: UUID) -> HttpResponse:
         "needs_approval": needs_approval,
     }
     if form.is_valid() and needs_approval:
-        if asked := filed(ApprovalKind.KEY, form, request.user):
+        if asked := file_form(ApprovalKind.KEY, form, request.user):
             messages.success(
                 request,
                 "Waiting for a second approver. Nothing is issued yet: once the "
@@ -87,7 +87,7 @@ def issued_at_once(form: PartnerKeyForm, user: User) -> tuple[ApiKey, str] | Non
     reason = form.cleaned_data["reason"]
     try:
         with transaction.atomic():
-            content, _ = form.said()
+            content, _ = form.content_and_title()
             asked = ApprovalRequest(kind=ApprovalKind.KEY, content=content)
             key, token = IssueKey().execute(asked)
             said = f"Issued: {reason}"

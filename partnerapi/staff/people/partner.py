@@ -19,7 +19,7 @@ from partnerapi.gateway import throttling
 from partnerapi.gateway.bills import budget_of
 from partnerapi.gateway.recent import MOST_KEPT, Recent, requests_of
 from partnerapi.gateway.records import OK
-from partnerapi.staff.lookup import typed
+from partnerapi.staff.lookup import typed_text
 
 KEYS, GRANTS, ENDED, ASKED, REQUESTS = 50, 50, 10, 10, 20
 """The most of each that the page shows; links lead to all."""
@@ -91,7 +91,7 @@ def show_requests(request: HttpRequest, pk: UUID) -> HttpResponse:
     partner = partner_for(request, pk)
     told = last_requests(partner, MOST_KEPT)
     found: list[tuple[datetime, Recent]] = told["requests"] or []
-    code, name = typed(request, "code"), typed(request, "id")
+    code, name = typed_text(request, "code"), typed_text(request, "id")
     context: dict[str, Any] = admin.site.each_context(request) | {
         "title": f"Requests of {partner}",
         "partner": partner,

@@ -18,7 +18,7 @@ from accounts.people.models import User
 from issuers.register.kinds import EntryKind
 from partnerapi.core.database import rows_of
 from partnerapi.core.times import from_rfc3339, to_rfc3339
-from partnerapi.staff.lookup import typed
+from partnerapi.staff.lookup import typed_text
 
 HAPPENINGS_OF_A_PAGE = 50
 SEEN_BY = {
@@ -115,7 +115,7 @@ def read(request: HttpRequest, user: User, accounts: Collection[UUID]) -> Page:
 
     `accounts` are those whose status is shown. One statement.
     """
-    before = place_of(typed(request, "before"))
+    before = place_of(typed_text(request, "before"))
     sources = [s for s, right in SEEN_BY.items() if request.user.has_perm(right)]
     holder = getattr(user, "holder", None)
     asked: dict[str, Any] = {

@@ -46,8 +46,8 @@ from issuers.register.names import names_of
 from partnerapi.core.errors import RequestTimeout
 from partnerapi.core.money import euros
 from partnerapi.core.times import from_rfc3339, to_rfc3339
-from partnerapi.staff.log.downloads import csv_file, download, printed
-from partnerapi.staff.lookup import as_uuid, people_called, typed
+from partnerapi.staff.log.downloads import csv_file, download, note_print
+from partnerapi.staff.lookup import as_uuid, people_called, typed_text
 
 HOLDERS_OF_A_PAGE = 100
 LARGEST = 10
@@ -130,7 +130,7 @@ def show_captable(request: HttpRequest, pk: UUID) -> HttpResponse:
     """The table; without an instant in the address, it goes to that of now."""
     issuer = issuer_for(request, pk)
     if request.method == "POST":
-        return printed(request, issuer, "Capitalization table")
+        return note_print(request, issuer, "Capitalization table")
     context: dict[str, Any] = admin.site.each_context(request) | {
         "title": f"Capitalization table of {issuer}",
         "issuer": issuer,
@@ -160,7 +160,7 @@ def at_instant(
         if asked is None:
             [table] = capitalization_tables([str(issuer.pk)], None, with_holders=False)
         return HttpResponseRedirect(address(issuer, asked or table.date))
-    lists_all = not typed(request, "holder")
+    lists_all = not typed_text(request, "holder")
     [table] = capitalization_tables([str(issuer.pk)], asked, with_holders=lists_all)
     context |= {
         "asked": asked,
@@ -211,14 +211,14 @@ def holders(
     tokens: dict[str, Token],
 ) -> dict[str, Any]:
     """A page of the holders, or those whose name or address begins as was typed."""
-    wanted = typed(request, "holder")
+    wanted = typed_text(request, "holder")
     more: dict[str, Any] = {"holder": wanted} if wanted else {}
     shown: list[Holder]
     largest: list[Holder] = []
     following = None
     is_by_value = not isinstance(table.holders, CapitalizationTableTooLarge)
     if wanted:
-        shown = found(issuer, table, wanted)
+        shown = find_holders(issuer, table, wanted)
     elif isinstance(table.holders, CapitalizationTableTooLarge):
         after = as_uuid(request.GET.get("after", "")) or FIRST_USER
         stretch = Stretch(after=str(after), limit=HOLDERS_OF_A_PAGE + 1)
@@ -237,7 +237,7 @@ def holders(
             more["page"] = number + 1
     if "after" in more or "page" in more:
         following = address(issuer, table.date, **more)
-    rows = named(table, [*largest, *shown], tokens)
+    rows = holder_rows(table, [*largest, *shown], tokens)
     most = max((holder.percentage for holder in largest), default=1)
     return {
         "largest": [
@@ -251,7 +251,7 @@ def holders(
     }
 
 
-def found(issuer: Issuer, table: CapitalizationTable, text: str) -> list[Holder]:
+def find_holders(issuer: Issuer, table: CapitalizationTable, text: str) -> list[Holder]:
     """The holders whose email, LEI or name begins as the text; four statements."""
     balances = HolderBalance.objects.filter(
         token__issuer=issuer, account__user=OuterRef("pk")
@@ -269,7 +269,7 @@ def found(issuer: Issuer, table: CapitalizationTable, text: str) -> list[Holder]
     ]
 
 
-def named(
+def holder_rows(
     table: CapitalizationTable, held: Sequence[Holder], tokens: dict[str, Token]
 ) -> list[HolderRow]:
     names = names_of([holder.user_id for holder in held], table.date)

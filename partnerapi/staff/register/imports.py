@@ -326,7 +326,7 @@ def in_columns(problem: Problem) -> tuple[int, str, str, str]:
     return problem.line, problem.field, rule, remedy
 
 
-def kept(request: HttpRequest) -> str:
+def cache_key(request: HttpRequest) -> str:
     return f"import:{request.user.pk}"
 
 
@@ -339,7 +339,7 @@ def upload_file(request: HttpRequest) -> HttpResponse:
         if form.is_valid():
             upload = form.upload()
             found = attempt(upload, actor_of(request), dry_run=True)
-            cache.set(kept(request), (upload, found), KEPT_SECONDS)
+            cache.set(cache_key(request), (upload, found), KEPT_SECONDS)
             return HttpResponseRedirect(reverse("admin:import_preview"))
     else:
         form = UploadForm(request.user)
@@ -357,7 +357,7 @@ def actor_of(request: HttpRequest) -> str:
 
 def preview_file(request: HttpRequest) -> HttpResponse:
     """What the file would do; when staff confirm, do it."""
-    waiting = cache.get(kept(request))
+    waiting = cache.get(cache_key(request))
     if waiting is None:
         messages.warning(
             request, "The file has expired after an hour. Upload it again."
@@ -376,11 +376,11 @@ def preview_file(request: HttpRequest) -> HttpResponse:
             done, asked = confirm(upload, found, request)
         except NotApproved as error:
             again = attempt(upload, actor_of(request), dry_run=True)
-            cache.set(kept(request), (upload, again), KEPT_SECONDS)
+            cache.set(cache_key(request), (upload, again), KEPT_SECONDS)
             messages.error(request, str(error))
             return HttpResponseRedirect(request.path)
         if done == found:
-            cache.delete(kept(request))
+            cache.delete(cache_key(request))
             if asked:
                 messages.success(request, "Submitted. Waiting for a second approver.")
                 return HttpResponseRedirect(link(asked))
@@ -390,7 +390,7 @@ def preview_file(request: HttpRequest) -> HttpResponse:
                 f"{done.unchanged:,} unchanged.",
             )
             return HttpResponseRedirect(reverse("admin:import"))
-        cache.set(kept(request), (upload, done), KEPT_SECONDS)
+        cache.set(cache_key(request), (upload, done), KEPT_SECONDS)
         messages.warning(
             request,
             "The data has changed since the preview. Nothing was written; this is the "

@@ -20,7 +20,7 @@ from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer, IssuerFinancialData, Token
 from partnerapi.core.backoffice import MOST_COUNTED
 from partnerapi.core.money import euros
-from partnerapi.staff.lookup import typed
+from partnerapi.staff.lookup import typed_text
 
 PERIODS, ARTICLES, GRANTS = 12, 10, 20
 """The most of each that the page shows; links lead to all."""
@@ -52,7 +52,7 @@ def show_issuer(request: HttpRequest, pk: UUID) -> HttpResponse:
     )
     issuer = get_object_or_404(issuers, pk=pk)
     at = timezone.now()
-    login = typed(request, "partner")
+    login = typed_text(request, "partner")
     key = newest_key(login, at) if login else None
     caller = caller_of(key) if key else None
     articles = issuer.articles.order_by(F("published_at").desc(nulls_first=True), "-id")
@@ -74,7 +74,7 @@ def show_issuer(request: HttpRequest, pk: UUID) -> HttpResponse:
         "key": key,
         "reads": reads if login else None,
         "tokens": [
-            (token, priced(token.ledger_head.price_cents))
+            (token, price_text(token.ledger_head.price_cents))
             for token in tokens.order_by("created_at", "id")[:MOST_COUNTED]
         ],
         "figures": in_bars(figures[:PERIODS]) if shows_figures else None,
@@ -86,7 +86,7 @@ def show_issuer(request: HttpRequest, pk: UUID) -> HttpResponse:
             .select_related("partner")
             .order_by("partner__login")[:GRANTS],
             "legacy": [
-                (status.label, *counted(issuer, status))
+                (status.label, *count_lines(issuer, status))
                 for status in LegacyShareholder.Status
             ],
         }
@@ -119,18 +119,18 @@ def in_bars(periods: Iterable[IssuerFinancialData]) -> list[Figures]:
     return [
         Figures(
             period,
-            [priced(getattr(period, name)) for name in FIELDS],
+            [price_text(getattr(period, name)) for name in FIELDS],
             f"{100 * max(0, period.revenue_cents or 0) / most:.2f}" if most else "0",
         )
         for period in found
     ]
 
 
-def priced(cents: int | None) -> str:
+def price_text(cents: int | None) -> str:
     return "—" if cents is None else euros(cents)
 
 
-def counted(issuer: Issuer, status: str) -> tuple[int, bool]:
+def count_lines(issuer: Issuer, status: str) -> tuple[int, bool]:
     """How many legacy lines there are, and whether there are more than counted."""
     lines = issuer.legacy_shareholders.filter(status=status).order_by()
     count = lines[: MOST_COUNTED + 1].count()

@@ -16,7 +16,7 @@ from django.urls import reverse
 from accounts.people.models import User
 from issuers.models import Token
 from issuers.register.models import LedgerPosting, LedgerTransaction
-from partnerapi.staff.log.downloads import printed
+from partnerapi.staff.log.downloads import note_print
 from partnerapi.staff.lookup import as_uuid
 
 ENTRIES_OF_A_PAGE = 100
@@ -44,7 +44,7 @@ def show_ledger(request: HttpRequest, pk: UUID) -> HttpResponse:
     tokens = Token.objects.select_related("issuer", "ledger_head")
     token = get_object_or_404(tokens, pk=pk)
     if request.method == "POST":
-        return printed(request, token, "Ledger, entries")
+        return note_print(request, token, "Ledger, entries")
     asked = request.GET.get("seq", "")
     seq = min(int(asked), LAST_ENTRY) if asked.isdecimal() else LAST_ENTRY
     holder = None

@@ -11,7 +11,7 @@ from issuers.register.identities import identity_content
 from marketdata.books.feed import Feed
 from marketdata.books.log import Message, record
 from marketdata.books.orderbook import ASK, BID, Change
-from partnerapi.sandbox.data.approvals import approved, carried
+from partnerapi.sandbox.data.approvals import carry_out_requests, file_and_approve
 from tests.owner import as_owner
 
 
@@ -30,7 +30,10 @@ def write(token: Token, *messages: Message) -> int:
 def rename(token: Token, symbol: str, isin: str | None, **changes: object) -> None:
     """Change a traded token, as two people do."""
     content = identity_content(token, symbol, isin)
-    with transaction.atomic(), carried(approved(ApprovalKind.IDENTITY, content)):
+    with (
+        transaction.atomic(),
+        carry_out_requests(file_and_approve(ApprovalKind.IDENTITY, content)),
+    ):
         Token.objects.filter(pk=token.pk).update(symbol=symbol, isin=isin, **changes)
 
 

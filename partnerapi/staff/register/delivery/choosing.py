@@ -19,7 +19,7 @@ from django.urls import reverse
 from issuers.legacy.models import DeliveryJob, LegacyImport, LegacyShareholder
 from issuers.models import Issuer, Token
 from partnerapi.core.money import euros
-from partnerapi.staff.lookup import as_uuid, typed
+from partnerapi.staff.lookup import as_uuid, typed_text
 
 MAY_VIEW = "issuers.view_legacyshareholder"
 MAY_DELIVER = "issuers.change_legacyshareholder"
@@ -136,7 +136,7 @@ def choose_lines(request: HttpRequest) -> HttpResponse:
     }
     is_valid = form.is_valid()
     if is_valid and form.found:
-        context |= chosen(request, form, form.found)
+        context |= page_of_lines(request, form, form.found)
     elif is_valid:
         context |= issuers_with_lines()
     return TemplateResponse(
@@ -157,12 +157,14 @@ def issuers_with_lines() -> dict[str, Any]:
     }
 
 
-def chosen(request: HttpRequest, form: ChoiceForm, issuer: Issuer) -> dict[str, Any]:
+def page_of_lines(
+    request: HttpRequest, form: ChoiceForm, issuer: Issuer
+) -> dict[str, Any]:
     """A page of the lines, by their creation; four statements."""
     rows = form.lines()
     count = rows.order_by()[: MOST_LINES + 1].count()
     shown = rows.select_related("user", "token").order_by("created_at", "pk")
-    at, _, after = typed(request, "after").partition(",")
+    at, _, after = typed_text(request, "after").partition(",")
     if (pk := as_uuid(after)) and (instant := instant_of(at)):
         shown = shown.filter(
             Q(created_at__gt=instant) | Q(created_at=instant, pk__gt=pk),

@@ -151,8 +151,8 @@ def begin(request: HttpRequest, found: Preview, needs_approval: bool) -> Deliver
         reason = request.POST.get("reason", "").strip()[:REASON_LENGTH]
         if not reason:
             raise NotApproved("A reason is required; the approver sees it.")
-        return asked(found, reason, request.user)
-    job = released(found, request.user)
+        return request_approval(found, reason, request.user)
+    job = begin_release(found, request.user)
     if job.handed_over_at is None:
         deliver_here(job)
     return job
@@ -162,7 +162,7 @@ def job_address(job: DeliveryJob) -> str:
     return reverse("admin:delivery_job", args=[job.pk])
 
 
-def asked(found: Preview, reason: str, user: User) -> DeliveryJob:
+def request_approval(found: Preview, reason: str, user: User) -> DeliveryJob:
     """
     Raises:
         NotApproved: this person may not ask for it.
@@ -175,7 +175,7 @@ def asked(found: Preview, reason: str, user: User) -> DeliveryJob:
     return job
 
 
-def released(found: Preview, user: User) -> DeliveryJob:
+def begin_release(found: Preview, user: User) -> DeliveryJob:
     """
     Raises:
         NotApproved: a policy asks for a second person since a moment ago.
