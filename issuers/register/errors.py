@@ -40,8 +40,8 @@ class InsufficientBalance(LedgerError):
     def __init__(self, name: str, symbol: str, balance: int, amount: int) -> None:
         self.missing = amount - balance
         super().__init__(
-            f"{name} has {balance} units of {symbol}, and {amount} are to leave: "
-            f"{self.missing} are missing."
+            f"{name} has {balance} units of {symbol}, {self.missing} fewer than the "
+            f"{amount} that the entry needs."
         )
 
 

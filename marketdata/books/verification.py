@@ -213,7 +213,9 @@ class Verification:
         if self.feed_book and self.feed_book.sequence == self.sequence and self.book:
             self.rules.feed.figure += 1
             if self.feed_book.ladder != self.book.ladder():
-                self.breach(self.rules.feed, f"not so at change {self.sequence:,}")
+                self.breach(
+                    self.rules.feed, f"the feed differs at change {self.sequence:,}"
+                )
             self.feed_book = None
 
     def pass_snapshot(self) -> None:

@@ -165,7 +165,7 @@ def test_between_two_steps_a_dry_run_holds_nothing(issuer):
     # What others have entered meanwhile is not seen.
     outcomes = dry_run.deliver(ids[200:])
     assert [o.is_delivered for o in outcomes] == [True] * 50 + [False] * 150
-    assert "has 0 units of ONE, and 1 are to leave" in outcomes[-1].refusal
+    assert "has 0 units of ONE, 1 fewer than" in outcomes[-1].refusal
 
 
 def test_a_dry_run_locks_a_ledger_once(issuer):

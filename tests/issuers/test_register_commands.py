@@ -103,7 +103,7 @@ def test_a_dry_run_checks_and_writes_nothing(world: World, staff, holder):
     assert run("market", "open-secondary", "LUM", *why) == (
         f"LUM would move to the secondary market {dry}"
     )
-    with pytest.raises(CommandError, match="1 are missing. Nothing was written"):
+    with pytest.raises(CommandError, match="entry needs. Nothing was written"):
         run("ledger", "burn", "LUM", 1, *why)
     assert entries(world.public_token) == []
     world.public_token.ledger_head.refresh_from_db()
@@ -126,7 +126,7 @@ def test_a_dry_run_checks_and_writes_nothing(world: World, staff, holder):
                 "ledger", "transfer", "LUM", 1, "--from", "treasury", "--to",
                 "bo@example.com",
             ],
-            "the treasury of Lumen has 0 units of LUM, and 1 are to leave: 1 are",
+            "the treasury of Lumen has 0 units of LUM, 1 fewer than the 1",
         ),
         (
             ["ledger", "transfer", "LUM", 1, "--from", "treasury", "--to", "treasury"],
@@ -226,7 +226,7 @@ def test_an_entry_is_reversed_whole_and_once(register, world: World, staff):
     )
     assert entries(register)[-1] == ("REVERSAL", 200, STAFF, "Typing error", 300)
     for number, reason in (
-        (1, "the treasury of Lumen has 700 units of LUM, and 1000 are to leave: 300"),
+        (1, "the treasury of Lumen has 700 units of LUM, 300 fewer than the 1000"),
         (3, "Entry 3 of LUM has already been reversed. Nothing was written."),
         (6, "LUM has no reversible entry 6. Nothing was written."),
         (7, "LUM has no entry 7. Nothing was written."),

@@ -107,7 +107,7 @@ LAYOUTS = (
         "Requests the definition of an instrument.",
         (
             Tag(320, "SecurityReqID", YOURS),
-            Tag(321, "SecurityRequestType", "0: its identity and its facts."),
+            Tag(321, "SecurityRequestType", "0: its identity and specifications."),
             *NAMED,
         ),
     ),
