@@ -236,7 +236,7 @@ def test_delivers_what_the_treasury_covers(load, world: World, one_person):
     assert rows() == [("L-1", 100, 125, PENDING), ("L-2", 7, 0, DELIVERED)]
     # The world's own seven lines name no token.
     assert sum("The line has no token" in error for error in errors) == 7
-    [short] = [error for error in errors if "50 are missing" in error]
+    [short] = [error for error in errors if "50 fewer than" in error]
     assert str(LegacyShareholder.objects.get(reference="L-1").pk) in short
     line = LegacyShareholder.objects.get(reference="L-2")
     entry = LedgerTransaction.objects.get(legacy_shareholder=line)

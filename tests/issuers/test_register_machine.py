@@ -164,7 +164,7 @@ class Register(RuleBasedStateMachine):
         delivery.deliver_next(job)
         if not self.model.move(token, source, to, amount):
             [refusal] = dict(job.refusals()).values()
-            assert "are missing" in refusal
+            assert "fewer than the" in refusal
             return
         assert job.delivered == 1
         row.refresh_from_db()

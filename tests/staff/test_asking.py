@@ -127,7 +127,11 @@ def test_a_key_is_shown_once_to_who_asked_for_it(
         ("mint", {"token": "LUM", "units": 0, "target": "treasury"}, "greater than"),
         ("mint", {"token": "LUM", "units": 1, "target": "x@y.zz"}, "no user x@y.zz"),
         ("mint", {"token": "LUM", "units": 2**64, "target": "treasury"}, "more than 2"),
-        ("burn", {"token": "LUM", "units": 1, "source": "treasury"}, "1 are missing"),
+        (
+            "burn",
+            {"token": "LUM", "units": 1, "source": "treasury"},
+            "1 fewer than the 1",
+        ),
         ("reversal", {"token": "LUM", "entry": 1}, "LUM has no entry 1"),
         ("price", {"token": "LUM", "price": "1.234", "origin": "NAV"}, "can mean 1234"),
         ("price", {"token": "LUM", "price": "1.2345", "origin": "NAV"}, "2 decimal"),

@@ -136,7 +136,7 @@ def test_what_is_confirmed_is_what_happens(staff: Client):
     assert (part.treasury, part.supply) == ((160, 10), (160, 160))
     assert (without.symbol, without.lines, without.refused) == (None, 0, 1)
     told = {str(each.line.pk): each for each in shown.context["refused"]}
-    assert told[ids[2]].reason.endswith("60 are missing")
+    assert told[ids[2]].reason.endswith("60 fewer than the 70 that the entry needs")
     assert told[ids[2]].remedy.startswith("transfer units to the treasury first")
     assert told[unnamed].remedy == "choose one of the issuer's tokens first"
     assert DeliveryJob.objects.count() == 0
