@@ -149,6 +149,17 @@ CALLED_BY_APPLICATION = tuple(
 """Functions that do as their owner what the application may not do itself: those whose
 file says `called by: application`."""
 
+RELEASE_BEFORE: Mapping[str, str] = {}
+"""Rights on tables that only the release before needs: it writes them itself."""
+
+CALLED_BY_RELEASE_BEFORE = tuple(
+    function.signature
+    for file in every_file()
+    if "release before" in file.callers
+    for function in file.functions()
+)
+"""Functions that only the release before calls: their file says so."""
+
 SECRETS: Mapping[str, tuple[str, ...]] = {
     "accounts_apikey": ("secret_digest",),
     "accounts_pepper": ("digest",),
@@ -164,8 +175,16 @@ SECRETS: Mapping[str, tuple[str, ...]] = {
 """What readers do not see: these columns, or, without any, the whole table."""
 
 
-def statements(connection: BaseDatabaseWrapper, role: Role, name: str) -> Iterator[str]:
+def statements(
+    connection: BaseDatabaseWrapper,
+    role: Role,
+    name: str,
+    keeps_release_before: bool = False,
+) -> Iterator[str]:
     """The SQL that gives `name` the rights of a role, and takes all others from it.
+
+    An application that `keeps_release_before` keeps the rights with which the release
+    before serves meanwhile.
 
     What other roles own in the schema, such as an extension's functions, is left alone:
     the owner of the tables has no say in it.
@@ -221,6 +240,11 @@ def statements(connection: BaseDatabaseWrapper, role: Role, name: str) -> Iterat
         yield f"GRANT SELECT ON SEQUENCE {owned['SEQUENCE']} TO {to}"
         for function in CALLED_BY_APPLICATION:
             yield f"GRANT EXECUTE ON FUNCTION {function} TO {to}"
+        if keeps_release_before:
+            for table, rights in RELEASE_BEFORE.items():
+                yield f"GRANT {rights} ON {quote_name(table)} TO {to}"
+            for function in CALLED_BY_RELEASE_BEFORE:
+                yield f"GRANT EXECUTE ON FUNCTION {function} TO {to}"
 
 
 def session_statements(

@@ -60,7 +60,8 @@ class SqlFile:
 
     @property
     def callers(self) -> list[str]:
-        """Roles that may call it (application, anyone, owner), triggers, functions."""
+        """Roles that may call it (application, release before, anyone, owner),
+        triggers, functions."""
         found = CALLERS.search(self.text)
         return respace(found[1].replace("\n--", "")).split(", ") if found else []
 

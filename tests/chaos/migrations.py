@@ -242,7 +242,7 @@ def upgrade(
     # Again, and no one looks: the last of each app brings those before it.
     for app, name in dict(names).items():
         migrate(app, name)
-    grant(ROOT)
+    grant(ROOT, "--keep-release-before")
 
 
 LISTS = {

@@ -81,11 +81,11 @@ def run(code: Path, *arguments: str) -> str:
     return ended.stdout
 
 
-def grant(code: Path) -> None:
+def grant(code: Path, *options: str) -> None:
     """Give the application the rights that this release wants."""
     with psycopg.connect(os.environ["DATABASE_URL"]) as session:
         role = session.info.user
-    run(code, "manage.py", "grant_application_role", role, "--apply")
+    run(code, "manage.py", "grant_application_role", role, "--apply", *options)
 
 
 def serving(code: Path, log: Path) -> AbstractContextManager[int]:

@@ -139,7 +139,7 @@ def an_app_names_no_table_of_an_app_after_it(file: SqlFile) -> bool:
 
 
 COLUMNS = {"trading_name"}
-WHO = {"application", "anyone", "owner", "triggers"}
+WHO = {"application", "release before", "anyone", "owner", "triggers"}
 NAMES = {one.name for file in every_file() for one in file.functions()}
 TRIGGERED = {
     name

@@ -11,6 +11,8 @@ from partnerapi.core.owner import OWNER
 from partnerapi.core.roles import (
     APPLICATION,
     CALLED_BY_APPLICATION,
+    CALLED_BY_RELEASE_BEFORE,
+    RELEASE_BEFORE,
     RIGHTS,
     SECRETS,
     Role,
@@ -189,3 +191,19 @@ def test_behind_a_pooler_the_role_gives_itself_the_limits_of_a_session():
         " WHERE setrole = %s::regrole AND setdatabase <> 0",
         role,
     ) == {(f"{name}={value}",) for name, value in session.items()}
+
+
+def test_the_release_before_keeps_its_rights_only_where_asked(
+    db: None, application: dict[str, str]
+):
+    role = application["USER"]
+    alone = [*statements(connection, Role.APPLICATION, role)]
+    beside = [*statements(connection, Role.APPLICATION, role, True)]
+    assert beside[: len(alone)] == alone
+    assert beside[len(alone) :] == [
+        *(f'GRANT {r} ON "{table}" TO "{role}"' for table, r in RELEASE_BEFORE.items()),
+        *(
+            f'GRANT EXECUTE ON FUNCTION {function} TO "{role}"'
+            for function in CALLED_BY_RELEASE_BEFORE
+        ),
+    ]

@@ -24,6 +24,7 @@ separate roles.
 examples:
   manage.py grant_application_role partnerapi_application
   manage.py grant_application_role partnerapi_application --apply
+  manage.py grant_application_role partnerapi_application --apply --keep-release-before
   manage.py grant_application_role analyst --as read-only --apply
   manage.py grant_application_role dump --as backup --apply
 """
@@ -41,13 +42,18 @@ examples:
         parser.add_argument(
             "--apply", action="store_true", help="run the SQL, in one transaction"
         )
+        parser.add_argument(
+            "--keep-release-before",
+            action="store_true",
+            help="keep the rights of the release before, while it still serves",
+        )
 
-    def handle(self, *, role, kind, apply, **options):
+    def handle(self, *, role, kind, apply, keep_release_before, **options):
         if not settings.DATABASE_OWNER_URL:
             self.stderr.write(NO_OWNER)
         alias = owner_alias()
         try:
-            granted = list(statements(connections[alias], kind, role))
+            granted = [*statements(connections[alias], kind, role, keep_release_before)]
         except RoleRefused as error:
             raise CommandError(str(error)) from None
         session = []
