@@ -127,12 +127,12 @@ class OwnBook:
                 client = self.chance.choice(able)
                 clients[clients.index(client)] = pay(client, side, price, quantity)
                 requests.append(
-                    Request(client.account_id, side, quantity, price, in_force)
+                    Request(client.account_id, side, quantity, price, PARTNER, in_force)
                 )
         if not requests:
             return Happened(cancelled)
         try:
-            results = market.place_each(self.token_id, requests, PARTNER)
+            results = market.place_each(self.token_id, requests)
         except MarketClosed:
             return Happened(cancelled)
         placed = [result for result in results if isinstance(result, Placed)]

@@ -39,6 +39,8 @@ logger = logging.getLogger(__name__)
 
 __all__ = ["Placed", "Request"]
 
+CLOCK = "market"
+"""The actor of what happens by the clock."""
 FIRST_MAKERS = 16
 MOST_TRIES = 16
 MOST_EXPIRED = 500
@@ -63,20 +65,19 @@ class Check(NamedTuple):
 
 
 def place_each(
-    token_id: UUID, requests: Sequence[Request], actor: str
+    token_id: UUID, requests: Sequence[Request]
 ) -> list[Placed | PartnerAPIError]:
     """Process orders in sequence, in a constant number of statements.
 
     Each answer is the order with its executions, or the reason for its refusal. The
-    answers have the order of the requests. `actor` is a partner's login or the e-mail
-    address of staff.
+    answers have the order of the requests.
 
     Raises:
         NotTradable, MarketClosed: no order is accepted.
     """
 
     def attempt(makers: int) -> list[Placed | PartnerAPIError]:
-        prepared = prepare(token_id, requests, actor, makers, holds=True)
+        prepared = prepare(token_id, requests, makers, holds=True)
         results = [try_to_place(prepared, request) for request in requests]
         write(prepared)
         return results
@@ -92,7 +93,7 @@ def check(token_id: UUID, request: Request) -> Check:
     """
 
     def attempt(makers: int) -> Check:
-        prepared = prepare(token_id, [request], "", makers, holds=False)
+        prepared = prepare(token_id, [request], makers, holds=False)
         result = try_to_place(prepared, request)
         if isinstance(result, PartnerAPIError):
             return Check(result, 0, 0, 0, prepared.at)
@@ -124,7 +125,7 @@ def amend(
     seen = Order.objects.get(pk=order_id)
 
     def attempt(makers: int) -> Amended:
-        book, writer, at = hold(seen.token_id, actor, holds=True)
+        book, writer, at = hold(seen.token_id, CLOCK, holds=True)
         check_phase(book, at)
         order = locked.open_orders([order_id]).get(order_id)
         if order is None or order.is_over(at):
@@ -146,11 +147,12 @@ def amend(
                 f"{order.filled} units are filled; the quantity must be greater.",
                 minimum=order.filled + 1,
             )
-        request = Request(order.account_id, order.side, wanted, limit)
+        request = Request(order.account_id, order.side, wanted, limit, actor)
         prepared = fill(book, writer, at, [request], makers, [order], holds=True)
         client = prepared.clients[order.account_id]
         check_active(client)
         before = len(prepared.executions)
+        prepared.actor = writer.actor = actor
         kept = placing.amend(prepared, order, wanted, limit)
         write(prepared)
         return Amended(order, prepared.executions[before:], kept)
@@ -210,12 +212,12 @@ def expire(token_id: UUID) -> int:
     ended = 0
     while True:
         with transaction.atomic():
-            book, writer, at = hold(token_id, "market", holds=True)
+            book, writer, at = hold(token_id, CLOCK, holds=True)
             due = Order.objects.filter(
                 token=token_id, status=OrderStatus.OPEN, expires_at__lte=at
             )
             orders = list(due.order_by("priority")[:MOST_EXPIRED])
-            end_each(book, writer, at, "market", orders, None)
+            end_each(book, writer, at, CLOCK, orders, None)
         ended += len(orders)
         if len(orders) < MOST_EXPIRED:
             return ended
@@ -273,9 +275,9 @@ def check_phase(book: Book, at: datetime) -> None:
 
 
 def prepare(
-    token_id: UUID, requests: Sequence[Request], actor: str, makers: int, holds: bool
+    token_id: UUID, requests: Sequence[Request], makers: int, holds: bool
 ) -> Round:
-    book, writer, at = hold(token_id, actor, holds)
+    book, writer, at = hold(token_id, CLOCK, holds)
     check_phase(book, at)
     return fill(book, writer, at, requests, makers, [], holds)
 

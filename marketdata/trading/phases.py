@@ -20,7 +20,7 @@ from issuers.register.models import TokenLedgerHead
 from marketdata.books.notify import notify
 from marketdata.models import OrderBookHead
 from marketdata.trading import locked
-from marketdata.trading.market import expire
+from marketdata.trading.market import CLOCK, expire
 from marketdata.trading.models import Execution, Market, Phase
 from marketdata.trading.sessions import Session
 from partnerapi.core.database import execute, value_of
@@ -30,8 +30,6 @@ from partnerapi.core.money import euros
 logger = logging.getLogger(__name__)
 
 TICK_CENTS, LOT_UNITS, COLLAR_BPS = 1, 1, 2_000
-CLOCK = "market"
-"""The actor of phase changes by the clock."""
 
 
 class PhaseRefused(Exception):

@@ -41,6 +41,7 @@ def place(of: Round, request: Request) -> Placed:
         PartnerAPIError: the reason for its refusal; nothing has changed. RanOut: it
         reaches orders that were not read; discard the round.
     """
+    of.actor = of.writer.actor = request.actor
     client = of.clients[request.account_id]
     check_shape(of, request)
     check_active(client)

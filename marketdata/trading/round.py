@@ -24,12 +24,16 @@ Event = OrderEvent.Kind
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An order to be placed: units from 1, and a limit in euro cents from 1."""
+    """An order to be placed: units from 1, and a limit in euro cents from 1.
+
+    `actor` is a partner's login or the e-mail address of staff.
+    """
 
     account_id: UUID
     side: int
     quantity: int
     limit_price: int
+    actor: str
     time_in_force: str = TimeInForce.DAY
     expires_at: datetime | None = None
     client_order_id: str | None = None

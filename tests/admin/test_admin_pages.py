@@ -135,12 +135,11 @@ def with_orders():
         token.pk,
         [
             Request(
-                client.pk, BUY, 1, price * token.market.tick_cents,
+                client.pk, BUY, 1, price * token.market.tick_cents, PARTNER,
                 client_order_id=f"order-{number}",
             )
             for number in range(10)
         ],
-        PARTNER,
     )  # fmt: skip
     assert all(isinstance(one, Placed) for one in placed), placed
 

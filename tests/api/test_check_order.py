@@ -88,9 +88,10 @@ def rest(token_id: Any, clients: list[Account], chance: random.Random) -> None:
             side,
             5,
             chance.choice((96, 98) if side == BUY else (102, 104)),
+            "partner",
             "GTC",
         )
         for side in (BUY, SELL) * 3
     ]
     with suppress(MarketClosed):
-        market.place_each(token_id, requests, "partner")
+        market.place_each(token_id, requests)

@@ -165,7 +165,7 @@ def test_a_cursor_of_theirs_leads_to_one_s_own(
     pages = """{ orders(first: 1) { pageInfo { endCursor } nodes { id } }
         events(first: 1) { pageInfo { endCursor } nodes { sequence } } }"""
     found = partner(pages).data
-    own = market.place_each(new_market().pk, [buy(deposited(world), 1, 100)], "reader")
+    own = market.place_each(new_market().pk, [buy(deposited(world), 1, 100)])
     as_committed()
     assert own
     document = """query ($o: String, $e: String) {

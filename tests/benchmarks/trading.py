@@ -74,7 +74,12 @@ def flow(dice: random.Random, accounts: list[UUID], size: int) -> list[Any]:
         time_in_force = "IOC" if dice.random() < 0.1 else "GTC"
         requests.append(
             Request(
-                dice.choice(accounts), side, dice.randint(1, 20), price, time_in_force
+                dice.choice(accounts),
+                side,
+                dice.randint(1, 20),
+                price,
+                "benchmark",
+                time_in_force,
             )
         )
     return requests
@@ -104,7 +109,7 @@ def write(
     while perf_counter() - began < seconds:
         requests = flow(dice, accounts, size)
         before = perf_counter()
-        results = place_each(token_id, requests, "benchmark")
+        results = place_each(token_id, requests)
         calls.append(perf_counter() - before)
         orders += size
         trades += sum(len(r.executions) for r in results if isinstance(r, Placed))

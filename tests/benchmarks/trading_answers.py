@@ -168,7 +168,7 @@ def measure(rounds: int) -> tuple[dict[str, list[float]], dict[str, int]]:
     dice, book = random.Random(1), Book(LEVELS, clients)
     for _ in range(ORDERS // 100):
         requests = [book.order(dice) for _ in range(100)]
-        place_each(book.token_id, requests, "benchmark")
+        place_each(book.token_id, requests)
     analyze()
     placing = Placing(Ask(approved_key(partner, list(Scope))[1]), book)
     chosen = {LEAST: LEAST}

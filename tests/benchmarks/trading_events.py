@@ -63,7 +63,7 @@ def write(
     dice, lists = random.Random(seed), []
     ready.wait()
     while not over.wait(PAUSE):
-        results = place_each(token_id, flow(dice, accounts, SIZE), "benchmark")
+        results = place_each(token_id, flow(dice, accounts, SIZE))
         committed = monotonic()
         events = [r.order.last_event for r in results if isinstance(r, Placed)]
         if events:

@@ -74,7 +74,7 @@ class Book:
         away = -1 if trades else dice.randint(1, 10)
         price = MIDDLE - away if side == 0 else MIDDLE + away
         account = dice.choice(self.accounts)
-        return Request(account, side, 1, price, "IOC" if trades else "GTC")
+        return Request(account, side, 1, price, "benchmark", "IOC" if trades else "GTC")
 
     def take(self, dice: random.Random, count: int) -> Measured:
         from marketdata.trading.market import place_each
@@ -84,7 +84,7 @@ class Book:
         for _ in range(count):
             request = self.order(dice)
             began = perf_counter()
-            place_each(self.token_id, [request], "benchmark")
+            place_each(self.token_id, [request])
             calls.append(perf_counter() - began)
         spent = backend_seconds() - postgresql + process_time() - python
         return Measured(statistics.median(calls) * 1000, spent / count * 1000)

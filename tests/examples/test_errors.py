@@ -105,7 +105,7 @@ def states(
         """A market with these orders of the account, which has cash."""
         token = new_market(3_869, **settings)
         deposit(account, 5_000_000)
-        placed = market.place_each(token.pk, orders, "partner") if orders else []
+        placed = market.place_each(token.pk, orders) if orders else []
         ids = [result.order.pk for result in placed if isinstance(result, Placed)]
         if cancelled:
             market.cancel_each(token.pk, ids, "BY_PARTNER", "partner")
@@ -126,7 +126,9 @@ def states(
         monkeypatch.setattr(judging, "MOST_OPEN", 0)
         return on_market()
 
-    order = Request(account.pk, BUY, 5, 3_500, "GTC", client_order_id="example-1")
+    order = Request(
+        account.pk, BUY, 5, 3_500, "partner", "GTC", client_order_id="example-1"
+    )
 
     def set_to(name: str, value: Any) -> Callable[[], None]:
         return lambda: setattr(settings, name, value)

@@ -70,8 +70,10 @@ class Query(graphene.ObjectType):
     @requires(Scope.TRADING_READ)
     def resolve_check_order(roots, info, input):
         inputs.check_order(input)
-        token, account = inputs.named_in(info.context.caller, input)
+        caller = info.context.caller
+        token, account = inputs.named_in(caller, input)
         try:
-            return [market.check(token, inputs.request_of(input, account))]
+            request = inputs.request_of(input, account, caller.login)
+            return [market.check(token, request)]
         except (NotTradable, MarketClosed) as refusal:
             return [market.Check(refusal, 0, 0, 0, timezone.now())]

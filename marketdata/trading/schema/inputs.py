@@ -172,12 +172,13 @@ def named_in(caller, input):
     return token, account[input["account_id"]]
 
 
-def request_of(input, account_id):
+def request_of(input, account_id, actor):
     return Request(
         account_id=account_id,
         side=int(input["side"]),
         quantity=input["quantity"],
         limit_price=input["limit_price"],
+        actor=actor,
         time_in_force=str(input.get("time_in_force", TimeInForce.DAY)),
         expires_at=input.get("expires_at"),
         client_order_id=input.get("client_order_id"),

@@ -315,9 +315,8 @@ class Mutation(graphene.ObjectType):
         caller = info.context.caller
         token, account = inputs.named_in(caller, input)
         with within_time():
-            [placed] = market.place_each(
-                token, [inputs.request_of(input, account)], caller.login
-            )
+            request = inputs.request_of(input, account, caller.login)
+            [placed] = market.place_each(token, [request])
         if is_refused(placed):
             raise named_for_partner(placed)
         return [placed]
@@ -329,12 +328,12 @@ class Mutation(graphene.ObjectType):
         info.context.spend(len(orders))
         accounts = inputs.accounts_named(caller, [o["account_id"] for o in orders])
         requests = [
-            inputs.request_of(order, accounts[order["account_id"]])
+            inputs.request_of(order, accounts[order["account_id"]], caller.login)
             for order in orders
             if order["account_id"] in accounts
         ]
         with within_time():
-            placed = iter(market.place_each(token, requests, caller.login))
+            placed = iter(market.place_each(token, requests))
         results = [
             next(placed)
             if order["account_id"] in accounts

@@ -206,12 +206,12 @@ class Both:
         requests = [
             Request(
                 self.accounts[o["account"]].pk, o["side"], o["units"], o["price"],
-                o["tif"],
+                "partner", o["tif"],
             )
             for o in orders
         ]  # fmt: skip
         try:
-            results = place_each(self.token.pk, requests, "partner")
+            results = place_each(self.token.pk, requests)
         except MarketClosed:
             assert self.model.phase in CLOSED_TO
             return "closed"

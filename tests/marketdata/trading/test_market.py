@@ -130,7 +130,7 @@ def test_a_list_is_judged_order_by_order_and_may_use_what_it_has_earned(two: Two
     ],
 )
 def test_what_is_refused_changes_nothing(two: Two, change: dict, code: str):
-    values = {"quantity": 1, "limit_price": 100} | change
+    values = {"quantity": 1, "limit_price": 100, "actor": "partner"} | change
     before = events(two.token)
     assert two.refusal(market.Request(two.buyer.pk, 0, **values)).code == code
     assert events(two.token) == before

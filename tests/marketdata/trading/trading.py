@@ -92,16 +92,16 @@ def units(token: Token, account: Account) -> tuple[int, int]:
 
 def buy(account: Account, quantity: int, price: int, **more: Any) -> Request:
     more.setdefault("time_in_force", "GTC")
-    return Request(account.pk, BUY, quantity, price, **more)
+    return Request(account.pk, BUY, quantity, price, account.partner.login, **more)
 
 
 def sell(account: Account, quantity: int, price: int, **more: Any) -> Request:
     more.setdefault("time_in_force", "GTC")
-    return Request(account.pk, SELL, quantity, price, **more)
+    return Request(account.pk, SELL, quantity, price, account.partner.login, **more)
 
 
 def place(token: Token, *requests: Request) -> list[Placed | PartnerAPIError]:
-    return market.place_each(token.pk, requests, "partner")
+    return market.place_each(token.pk, requests)
 
 
 def placed(token: Token, request: Request) -> Order:
