@@ -4,6 +4,7 @@ A kind of request is a class with `preview` and `execute`. At the commit the dat
 checks its effect again, against the content of the request and the person who decided.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,10 +15,11 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.db.models import Model
 from django.utils import timezone
+from uuid_utils.compat import uuid7
 
 from accounts.approvals.models import ApprovalDecision, ApprovalRequest
 from accounts.people.models import User
-from partnerapi.core.database import execute, fetch
+from partnerapi.core.database import execute, fetch, value_of
 
 LIFETIME = timedelta(days=7)
 
@@ -127,18 +129,23 @@ def file_request(
     Raises:
         NotApproved: this person may not ask for it.
     """
+    asked: ApprovalRequest
     try:
         with transaction.atomic():
-            return ApprovalRequest.objects.create(
-                kind=kind,
-                content=content,
-                title=title[:200],
-                reason=reason,
-                filed_by=filed_by,
-                expires_at=timezone.now() + lifetime,
+            [asked] = ApprovalRequest.objects.raw(
+                FILE,
+                [
+                    *(uuid7(), kind, json.dumps(content), title[:200], reason),
+                    *(filed_by.pk, timezone.now() + lifetime),
+                ],
             )
     except IntegrityError as error:
         raise NotApproved(sentence(error)) from None
+    asked.filed_by = filed_by
+    return asked
+
+
+FILE = "SELECT * FROM approvals_file_request(%s, %s, %s::jsonb, %s, %s, %s, %s)"
 
 
 def decide(
@@ -151,14 +158,21 @@ def decide(
     """
     try:
         with transaction.atomic():
-            return ApprovalDecision.objects.create(
-                request=request,
-                decided_by=decided_by,
-                is_approved=is_approved,
-                reason=reason,
+            decided_at = value_of(
+                DECIDE, [[request.pk], decided_by.pk, is_approved, reason]
             )
     except IntegrityError as error:
         raise NotApproved(sentence(error)) from None
+    return ApprovalDecision(
+        request=request,
+        decided_by=decided_by,
+        is_approved=is_approved,
+        reason=reason,
+        decided_at=decided_at,
+    )
+
+
+DECIDE = "SELECT approvals_decide_requests(%s, %s, %s, %s)"
 
 
 def take_back(request: ApprovalRequest, reason: str = "") -> ApprovalDecision:

@@ -36,10 +36,10 @@ APPLICATION: Mapping[str, str] = {
     "accounts_accountstatuschange": APPEND,
     "accounts_apikey": KEEP,
     "accounts_applicant": APPEND,
-    "accounts_approvaldecision": APPEND,
+    "accounts_approvaldecision": READ,
     "accounts_approvaloutcome": READ,
     "accounts_approvalpolicy": READ,
-    "accounts_approvalrequest": APPEND,
+    "accounts_approvalrequest": READ,
     "accounts_bankline": APPEND,
     "accounts_bankstatement": APPEND,
     "accounts_cashaccount": READ,
@@ -149,7 +149,10 @@ CALLED_BY_APPLICATION = tuple(
 """Functions that do as their owner what the application may not do itself: those whose
 file says `called by: application`."""
 
-RELEASE_BEFORE: Mapping[str, str] = {}
+RELEASE_BEFORE: Mapping[str, str] = {
+    "accounts_approvaldecision": APPEND,
+    "accounts_approvalrequest": APPEND,
+}
 """Rights on tables that only the release before needs: it writes them itself."""
 
 CALLED_BY_RELEASE_BEFORE = tuple(

@@ -1,7 +1,7 @@
 """How often one request is executed while many approve it and carry it out at once.
 
 Run it with `python -m tests.accounts.approval_race --racers 1000`. One person asks for
-a mint. Racers approve the request on its page, decide it by the ORM, carry it out by
+a mint. Racers approve the request on its page, decide it by Python, carry it out by
 the command, and enter what it says by SQL; every other one is who asked for it. A
 second request says the same and was approved before. It ends with exit code 1 unless
 one of them was executed, once, and the filer has decided nothing.
@@ -23,11 +23,7 @@ from tests.threads import in_threads
 AT_ONCE = 12
 WHY = "Resolution of 3 March"
 CARRY = "SELECT set_config('partnerapi.approvals', %s, TRUE)"
-DECIDE = """
-    INSERT INTO accounts_approvaldecision
-        (request_id, is_approved, reason, decided_by_id)
-    VALUES (%s, TRUE, '', %s)
-"""
+DECIDE = "SELECT approvals_decide_requests(ARRAY[%s::uuid], %s, TRUE, '')"
 
 
 class Race:
@@ -60,7 +56,7 @@ class Race:
         self.told: list[str] = []
 
     def ways(self) -> list[Callable[[Any, UUID], None]]:
-        return [self.page, self.orm, self.command, self.sql]
+        return [self.page, self.python, self.command, self.sql]
 
     def page(self, person: Any, request: UUID) -> None:
         from django.test import Client
@@ -72,7 +68,7 @@ class Race:
         for said in ("approve", "collect"):
             client.post(page, {"do": said})
 
-    def orm(self, person: Any, request: UUID) -> None:
+    def python(self, person: Any, request: UUID) -> None:
         from accounts.approvals.four_eyes import carry_out, decide
         from issuers.register.approvals import EnterUnits
 

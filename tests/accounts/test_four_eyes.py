@@ -143,8 +143,7 @@ def test_nobody_decides_what_they_filed_whatever_the_way(asked, ana, token):
         connection.cursor() as cursor,
     ):
         cursor.execute(
-            "INSERT INTO accounts_approvaldecision (request_id, is_approved, reason,"
-            " decided_by_id) VALUES (%s, TRUE, '', %s)",
+            "SELECT approvals_decide_requests(ARRAY[%s::uuid], %s, TRUE, '')",
             [asked.pk, ana.pk],
         )
     client = Client()
@@ -345,7 +344,11 @@ def test_a_key_stays_as_it_was_approved(token, ana, ben):
     [
         "UPDATE accounts_approvalpolicy SET is_required = FALSE",
         "DELETE FROM accounts_approvalpolicy",
+        "INSERT INTO accounts_approvalrequest SELECT * FROM accounts_approvalrequest",
         "UPDATE accounts_approvalrequest SET content = '{}'",
+        "INSERT INTO accounts_approvaldecision (request_id, is_approved, reason,"
+        " decided_by_id) SELECT id, TRUE, '', filed_by_id"
+        " FROM accounts_approvalrequest",
         "UPDATE accounts_approvaldecision SET is_approved = TRUE",
         "INSERT INTO accounts_approvaloutcome (request_id, is_executed, detail)"
         " SELECT id, TRUE, '' FROM accounts_approvalrequest",
@@ -354,7 +357,7 @@ def test_a_key_stays_as_it_was_approved(token, ana, ben):
 )
 def test_the_application_changes_neither_policies_nor_what_was_said(asked, statement):
     with (
-        pytest.raises(DatabaseError),
+        pytest.raises(DatabaseError, match="permission denied"),
         transaction.atomic(),
         connection.cursor() as cursor,
     ):

@@ -419,8 +419,7 @@ def test_the_application_shortens_no_ones_day(way, forges_the_author, asked, ils
 
 
 DECIDE = """
-    INSERT INTO accounts_approvaldecision (request_id, is_approved, reason,
-        decided_by_id) VALUES (%(request)s, TRUE, '', %(decider)s)
+    SELECT approvals_decide_requests(ARRAY[%(request)s::uuid], %(decider)s, TRUE, '')
 """
 
 
@@ -432,8 +431,9 @@ def test_one_statement_is_no_way_past_it(asked, ilse):
             INSERT INTO accounts_user_user_permissions (user_id, permission_id)
             SELECT %(decider)s, p.id {OF_MINTS} RETURNING user_id
         )
-        INSERT INTO accounts_approvaldecision (request_id, is_approved, reason,
-            decided_by_id) SELECT %(request)s, TRUE, '', user_id FROM given
+        SELECT approvals_decide_requests(ARRAY[%(request)s::uuid], user_id, TRUE, '')
+        FROM given;
+        SET CONSTRAINTS ALL IMMEDIATE
     """
     with (
         pytest.raises(DatabaseError, match="cannot decide|right to decide"),

@@ -40,4 +40,5 @@ REVOKE ALL ON FUNCTION public.approvals_decide() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER approvals_decide BEFORE INSERT
     ON public.accounts_approvaldecision FOR EACH ROW
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.approvals_decide();

@@ -27,4 +27,5 @@ REVOKE ALL ON FUNCTION public.approvals_file() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER approvals_file BEFORE INSERT
     ON public.accounts_approvalrequest FOR EACH ROW
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.approvals_file();

@@ -1,4 +1,5 @@
--- Applies the 24 hours after a change of access to a decision, at the commit.
+-- Applies the 24 hours after a change of access to a decision. At the commit again: a
+-- statement that changes the access and calls the writer is noted at its end.
 -- called by: triggers
 -- raises: insufficient_privilege
 CREATE OR REPLACE FUNCTION public.approvals_rested()
@@ -18,4 +19,11 @@ REVOKE ALL ON FUNCTION public.approvals_rested() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER approvals_rested AFTER INSERT
     ON public.accounts_approvaldecision FOR EACH ROW
+    WHEN (public.accounts_written_directly())
+    EXECUTE FUNCTION public.approvals_rested();
+
+DROP TRIGGER IF EXISTS approvals_rested_at_the_commit ON public.accounts_approvaldecision;
+CREATE CONSTRAINT TRIGGER approvals_rested_at_the_commit AFTER INSERT
+    ON public.accounts_approvaldecision DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN (NOT public.accounts_written_directly())
     EXECUTE FUNCTION public.approvals_rested();

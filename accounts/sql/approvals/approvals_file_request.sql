@@ -1,0 +1,37 @@
+-- Files a request of an active member of staff with the right to file its kind; it
+-- expires within 31 days.
+-- called by: application
+-- raises: restrict_violation
+CREATE OR REPLACE FUNCTION public.approvals_file_request(
+    request uuid, wanted text, said jsonb, name text, why text, filer uuid,
+    until timestamp with time zone
+)
+RETURNS accounts_approvalrequest LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    moment timestamptz := clock_timestamp();
+    filed accounts_approvalrequest;
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'This is done in a transaction that is READ '
+        'COMMITTED: the snapshot of another does not show what was committed since, '
+        'such as a freeze.' USING ERRCODE = 'restrict_violation';
+    END IF;
+    IF until <= moment OR until > moment + interval '31 days' THEN
+        RAISE EXCEPTION 'A request expires after it was filed, and within 31 days.'
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    IF NOT approvals_may(filer, 'file_' || wanted) THEN
+        RAISE EXCEPTION 'A request is filed by an active member of staff with the right '
+            'to file its kind: %.', lower(wanted) USING ERRCODE = 'restrict_violation';
+    END IF;
+    INSERT INTO accounts_approvalrequest
+        (id, kind, title, content, reason, filed_by_id, filed_at, expires_at)
+    VALUES (request, wanted, name, said, why, filer, moment, until)
+    RETURNING * INTO filed;
+    RETURN filed;
+END $$;
+REVOKE ALL ON FUNCTION public.approvals_file_request(uuid, text, jsonb, text, text, uuid,
+    timestamp with time zone) FROM PUBLIC;
