@@ -100,12 +100,18 @@ class SqlFile:
 
 @cache
 def sql_files() -> dict[str, list[SqlFile]]:
-    """The files of each app, by its label, those that it builds on first."""
+    """The files of each app, by its label, those that it builds on first.
+
+    Files without triggers come first: the conditions of triggers call their functions.
+    """
     return {
-        label: [
-            SqlFile(path, path.read_text())
-            for path in sorted(Path(settings.BASE_DIR).glob(f"{rooms}/*.sql"))
-        ]
+        label: sorted(
+            (
+                SqlFile(path, path.read_text())
+                for path in Path(settings.BASE_DIR).glob(f"{rooms}/*.sql")
+            ),
+            key=lambda file: (any(file.triggers()), file.path),
+        )
         for label, rooms in ROOMS.items()
     }
 

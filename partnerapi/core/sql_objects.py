@@ -127,17 +127,17 @@ def installed_objects(cursor: CursorWrapper) -> Iterator[SqlObject]:
     # A role may have set it for itself; PostgreSQL would quote every name otherwise.
     cursor.execute("SET LOCAL quote_all_identifiers = off")
     cursor.execute(FUNCTIONS)
-    for name, *texts, settings, body, is_public in cursor.fetchall():
+    functions = cursor.fetchall()
+    for name, *texts, settings, body, is_public in functions:
         arguments, result, attributes = map(respace, texts)
         yield SqlFunction(
             name, arguments, result, attributes, tuple(settings), body, is_public
         )
     cursor.execute(TRIGGERS)
-    for name, table, said, function, state in cursor.fetchall():
+    called = re.compile(rf"(?<![\w.])({'|'.join(name for name, *_ in functions)})\(")
+    for name, table, said, state in cursor.fetchall():
         says = uncast(said).replace(f" ON {table} ", f" ON public.{table} ", 1)
-        called = f"EXECUTE FUNCTION {function}("
-        says = says.replace(called, f"EXECUTE FUNCTION public.{function}(")
-        yield SqlTrigger(name, table, says, state)
+        yield SqlTrigger(name, table, called.sub(r"public.\1(", says), state)
     cursor.execute(VIEWS)
     for name, query in cursor.fetchall():
         yield SqlView(name, respace(query), bare(respace(query)))
@@ -161,10 +161,9 @@ FUNCTIONS = """
     ORDER BY 1, 2
 """
 TRIGGERS = """
-    SELECT t.tgname, c.relname, pg_get_triggerdef(t.oid, TRUE), f.proname,
+    SELECT t.tgname, c.relname, pg_get_triggerdef(t.oid, TRUE),
         t.tgenabled::text
     FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
-    JOIN pg_proc f ON f.oid = t.tgfoid
     WHERE c.relnamespace = 'public'::regnamespace AND NOT t.tgisinternal
     ORDER BY 2, 1
 """
