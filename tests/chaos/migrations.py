@@ -2,11 +2,11 @@
 
 Run it with `python -m tests.chaos.migrations --rows 2000000`. The tables that grow get
 so many rows each. The release before serves eighty requests a second, reading and
-changing, and one of its processes writes entries of a ledger, while the migrations of
-the next release are applied, one after the other; then the new release serves, too;
-then the migrations are taken back. It ends with exit code 1 where a request failed or
-took more than two seconds as on idle cores, or where a total of a list is then not the
-number of its rows.
+changing, and two of its processes write entries of a ledger and place orders, while the
+migrations of the next release are applied, one after the other; then the new release
+serves and writes, too; then the migrations are taken back. It ends with exit code 1
+where a request failed or took more than two seconds as on idle cores, or where a total
+of a list is then not the number of its rows, or a row lacks what follows from it.
 """
 
 import argparse
@@ -32,7 +32,15 @@ from tests.benchmarks.yardstick import Pace, yardstick
 from tests.chaos.asking import READ, Answer, Asking, post
 from tests.chaos.clients import CHANGE
 from tests.chaos.installation import ROOT, breakable_installation, close_connection
-from tests.chaos.releases import Writer, code_before, grant, populate, serving
+from tests.chaos.releases import (
+    ENTRIES,
+    ORDERS,
+    Writer,
+    code_before,
+    grant,
+    populate,
+    serving,
+)
 
 CLIENTS = 20
 LOOK_SECONDS = 0.1
@@ -51,13 +59,15 @@ SHAREHOLDERS = """query ($id: ID!) { issuer(id: $id) {
 TABLE = """query ($id: ID!) { issuer(id: $id) { capitalizationTable {
     totalValue tokens { tokenID totalSupplyValue } } } }"""
 
+KEEP = "--keep-release-before"
+
 Name = tuple[str, str]
 """App and name of a migration."""
 
 
 @dataclass
 class Outcome:
-    """What became of the requests, and the entries, of a time."""
+    """What became of the requests, and of entries and orders, of a time."""
 
     what: str
     seconds: float
@@ -180,7 +190,7 @@ def outcome(
     what: str,
     did: Callable[[], object],
     clients: list[Clients],
-    writer: Writer,
+    writers: list[Writer],
     locks: LockWatch,
     settle: float,
 ) -> Outcome:
@@ -194,7 +204,7 @@ def outcome(
         return [answer for answer in answers if answer.at + answer.seconds >= begun]
 
     asked = meanwhile([*chain.from_iterable(one.answers for one in clients)])
-    written = meanwhile(writer.answers())
+    written = meanwhile([*chain.from_iterable(one.answers() for one in writers)])
     return Outcome(
         what,
         ended - begun,
@@ -218,22 +228,29 @@ def upgrade(
     with (
         serving(old, logs / "old.log") as port,
         Clients(port, world, per_second) as clients,
-        Writer(old, world["ledger"], logs / "writer.log") as writer,
+        Writer(old, ENTRIES, world["ledger"], logs / "entries.log") as entries,
+        Writer(old, ORDERS, world["market"], logs / "orders.log") as orders,
         LockWatch() as locks,
     ):
         clients.wait()
-        watched = partial(outcome, writer=writer, locks=locks, settle=seconds / 10)
-        say = partial(watched, clients=[clients])
+        watched = partial(outcome, locks=locks, settle=seconds / 10)
+        say = partial(watched, clients=[clients], writers=[entries, orders])
         yield say("nothing happens", partial(time.sleep, seconds))
         for app, name in names:
             yield say(f"{app}.{name}", partial(migrate, app, name))
-        yield say("rights are granted", partial(grant, ROOT))
+        yield say("rights are granted", partial(grant, ROOT, KEEP))
         with (
             serving(ROOT, logs / "new.log") as port,
             Clients(port, world, per_second) as news,
+            Writer(ROOT, ENTRIES, world["ledger"], logs / "new-entries.log") as new,
+            Writer(ROOT, ORDERS, world["market"], logs / "new-orders.log") as placed,
         ):
             news.wait()
-            both = partial(watched, clients=[clients, news])
+            both = partial(
+                watched,
+                clients=[clients, news],
+                writers=[entries, orders, new, placed],
+            )
             yield both("both releases serve", partial(time.sleep, seconds))
         for app, name in reversed(names):
             last = before((app, name))
@@ -242,7 +259,7 @@ def upgrade(
     # Again, and no one looks: the last of each app brings those before it.
     for app, name in dict(names).items():
         migrate(app, name)
-    grant(ROOT, "--keep-release-before")
+    grant(ROOT)
 
 
 LISTS = {
@@ -261,15 +278,68 @@ COUNTED = """
 """
 
 
+ALONE = {
+    "entries without postings": """
+        SELECT count(*) FROM issuers_ledgertransaction t WHERE NOT EXISTS (
+            SELECT FROM issuers_ledgerposting p
+            WHERE (p.token_id, p.seq) = (t.token_id, t.seq))
+    """,
+    "balances that are not the sum of their postings": """
+        SELECT count(*) FROM issuers_holderbalance b WHERE b.balance <> (
+            SELECT sum(p.delta) FROM issuers_ledgerposting p
+            WHERE (p.token_id, p.account_id) = (b.token_id, b.account_id))
+    """,
+    "heads that are not at their last entry": """
+        SELECT count(*) FROM issuers_tokenledgerhead h WHERE h.last_seq <> (
+            SELECT count(*) FROM issuers_ledgertransaction t
+            WHERE t.token_id = h.token_id)
+    """,
+    "cash without postings": """
+        SELECT count(*) FROM accounts_cashtransaction t WHERE 2 <> (
+            SELECT count(*) FROM accounts_cashposting p
+            WHERE p.transaction_id = t.id AND abs(p.delta) = t.amount)
+    """,
+    "trades without their entry or their payment": """
+        SELECT count(*) FROM trading_execution x WHERE NOT EXISTS (
+            SELECT FROM issuers_ledgertransaction t
+            WHERE (t.token_id, t.seq) = (x.token_id, x.ledger_seq)
+                AND t.kind = 'TRADE' AND t.amount = x.quantity)
+        OR NOT EXISTS (
+            SELECT FROM accounts_cashtransaction c
+            WHERE c.id = x.cash_transaction AND c.amount = x.price * x.quantity)
+    """,
+    "levels that are not their orders": """
+        SELECT count(*) FROM (
+            SELECT token_id, side, limit_price AS price, sum(quantity - filled) AS units
+            FROM trading_order WHERE status = 'OPEN' GROUP BY 1, 2, 3) o
+        FULL JOIN (SELECT l.* FROM marketdata_booklevel l
+            JOIN trading_market m ON m.token_id = l.token_id) l
+            ON (l.token_id, l.side, l.price_cents) = (o.token_id, o.side, o.price)
+        WHERE o.units IS DISTINCT FROM l.quantity
+    """,
+    "filled that is not the sum of its trades": """
+        SELECT count(*) FROM trading_order o WHERE o.filled <> (
+            SELECT coalesce(sum(x.quantity), 0) FROM trading_execution x
+            WHERE o.id IN (x.buy_order_id, x.sell_order_id))
+    """,
+}
+"""Rows that lack what follows from them, by what is told of them: counted."""
+
+
 def wrong_totals() -> dict[str, int]:
-    """How many totals that migrations wrote are not those of the rows, by list."""
+    """How many totals that migrations wrote are not those of the rows, by list; and
+    how many rows lack what follows from them."""
     found = {}
     with psycopg.connect(os.environ["DATABASE_OWNER_URL"]) as session:
         for name, (table, column) in LISTS.items():
             asked = COUNTED.format(table=table, column=column)
             row = session.execute(asked, [name]).fetchone()
             assert row is not None
-            found[name] = row[0]
+            found[f"wrong totals of {name}"] = row[0]
+        for what, asked in ALONE.items():
+            row = session.execute(asked).fetchone()
+            assert row is not None
+            found[what] = row[0]
     return found
 
 
@@ -307,9 +377,9 @@ def failures(
                 yield f"{one.what}: answered {code}"
         if not busy and (slowest := pace.idle(one.slowest)) > MOST_SECONDS:
             yield f"{one.what}: a request took {slowest:.1f} s as on idle cores"
-    for name, number in wrong.items():
+    for what, number in wrong.items():
         if number:
-            yield f"{number} totals of {name} are wrong"
+            yield f"{number} {what}"
 
 
 def show(outcomes: list[Outcome]) -> None:

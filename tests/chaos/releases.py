@@ -95,13 +95,13 @@ def serving(code: Path, log: Path) -> AbstractContextManager[int]:
 
 
 class Writer:
-    """While it is a context, a process of a release writes entries of a ledger."""
+    """While it is a context, a process of a release runs a program that writes."""
 
-    def __init__(self, code: Path, ledger: list[Any], log: Path) -> None:
+    def __init__(self, code: Path, program: str, given: list[Any], log: Path) -> None:
         self.log = log
         with log.open("wb") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", WRITE, *map(str, ledger)],
+                [sys.executable, "-c", program, *map(str, given)],
                 cwd=code,
                 env=environment(code),
                 stdout=output,
@@ -115,18 +115,18 @@ class Writer:
         self.process.wait()
 
     def answers(self) -> list[Answer]:
-        """What became of each entry.
+        """What became of each entry, or of each order.
 
         Raises:
             RunError: it has ended.
         """
         if self.process.poll() is not None:
-            raise RunError("the writer of the ledger has ended; see standard error")
+            raise RunError(f"the writer of {self.log} has ended; see standard error")
         whole = self.log.read_text().rpartition("\n")[0]
         return [Answer(*json.loads(line)) for line in whole.splitlines()]
 
 
-WRITE = """
+WRITES = """
 import json
 import sys
 from time import monotonic, sleep
@@ -137,26 +137,67 @@ django.setup()
 from uuid import UUID
 
 from django.db import Error
+
+def write_on(once):
+    while True:
+        begun, said = monotonic(), "200"
+        try:
+            once()
+        except Error as error:
+            said = str(error)
+        print(json.dumps([begun, monotonic() - begun, said]), flush=True)
+        sleep(0.1)
+"""
+ENTRIES = (
+    WRITES
+    + """
 from issuers.register import ledger
 
-token, source, target = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-while True:
-    source, target = target, source
-    begun, said = monotonic(), "200"
-    try:
-        ledger.record([ledger.Entry(UUID(token), "TRANSFER", 1, source, target)], "me")
-    except Error as error:
-        said = str(error)
-    print(json.dumps([begun, monotonic() - begun, said]), flush=True)
-    sleep(0.1)
+token, *accounts = UUID(sys.argv[1]), *map(int, sys.argv[2:])
+
+def once():
+    accounts.reverse()
+    ledger.record([ledger.Entry(token, "TRANSFER", 1, *accounts)], "me")
+
+write_on(once)
 """
+)
+"""Units from one account to the other, and back."""
+ORDERS = (
+    WRITES
+    + """
+import inspect
+from random import Random
+
+from marketdata.trading import market
+
+token, *clients = map(UUID, sys.argv[1:])
+dice = Random(1)
+# A request names its actor since the release that writes by functions.
+named = "actor" in inspect.signature(market.Request).parameters
+
+def once():
+    orders = [
+        market.Request(
+            dice.choice(clients), dice.randrange(2), dice.randint(1, 9),
+            dice.randint(95, 105), "GTC", **({"actor": "me"} if named else {}),
+        )
+        for _ in range(3)
+    ]
+    market.place_each(token, orders, *([] if named else ["me"]))
+
+write_on(once)
+"""
+)
+"""Three orders at a time, of which many trade."""
 
 
 def populate(code: Path, accounts: int, rows: int) -> dict[str, Any]:
     """Write so many rows into each table that grows, by functions of the release.
 
     Of its partner the answer has the `token` and the ids of `accounts`, for clients;
-    the ids of `issuers`; and of a `ledger` its token and two accounts with units.
+    the ids of `issuers`; of a `ledger` its token and two accounts with units; and of a
+    `market` its token and accounts with cash and units.
     """
     said = run(code, "-c", POPULATE, str(accounts), str(rows))
     found: dict[str, Any] = json.loads(said.splitlines()[-1])
@@ -170,7 +211,8 @@ def populate(code: Path, accounts: int, rows: int) -> dict[str, Any]:
             if session.execute("SELECT to_regclass(%s)", [table]).fetchone() != (None,):
                 session.execute(statement, {"rows": rows})
         session.execute("VACUUM ANALYZE")
-    return found
+    said = run(code, "-c", MARKET)
+    return found | {"market": json.loads(said.splitlines()[-1])}
 
 
 POPULATE = f"""
@@ -201,6 +243,20 @@ print(json.dumps({{
     "issuers": [str(one.issuer_id) for one in tokens.values()],
     "ledger": [str(tokens[smallest].pk), 1, 2],
 }}))
+"""
+MARKET = """
+import json
+
+import django
+
+django.setup()
+from tests.marketdata.trading.trading import deposit, give, new_clients, new_market
+
+token, clients = new_market(100), new_clients(8)
+for client in clients:
+    deposit(client, 10**12)
+give(token, dict.fromkeys(clients, 10**9))
+print(json.dumps([str(token.pk), *(str(client.pk) for client in clients)]))
 """
 ROWS = (
     """
