@@ -1,8 +1,8 @@
 """Writes cash: locks its accounts, and enters transactions by double entry.
 
-Nothing else writes transactions. Triggers derive the postings, balances and reserved
-amounts from them, and refuse a transaction that does not add up. Amounts are euro
-cents.
+Nothing else writes transactions. `cash_post` derives the postings, balances and
+reserved amounts from them, and refuses a transaction that does not add up. Amounts are
+euro cents.
 """
 
 from collections.abc import Iterable, Sequence
@@ -86,26 +86,19 @@ def write_each(payments: Sequence[Payment], at: datetime | None = None) -> list[
     heads = lock_heads(
         account for payment in payments for account in (payment.source, payment.target)
     )
-    clock = at or max(head.clock for head in heads.values())
-    last = {account: head.last_at for account, head in heads.items()}
-    times = []
-    for payment in payments:
-        pair = (payment.source, payment.target)
-        before = [time for account in pair if (time := last.get(account))]
-        taken = max([clock, *before])
-        last |= dict.fromkeys(pair, taken)
-        times.append(taken)
     columns = zip(
         *(
             (
-                p.kind, p.amount, p.source, p.target, p.actor, p.reason, p.reference,
+                p.kind, p.source, p.target, p.amount, p.actor, p.reason, p.reference,
                 p.reverses, p.assigns, p.withdrawal,
             )
             for p in payments
         ),
         strict=True,
     )  # fmt: skip
-    return sorted(fetch(ENTER, [*map(list, columns), times], itemgetter(0)))
+    clock = at or max(head.clock for head in heads.values())
+    [ids] = fetch(POST, [clock, *map(list, columns)], itemgetter(0))
+    return list(ids)
 
 
 def account_of(account: Account) -> CashAccount:
@@ -119,15 +112,8 @@ def platform_account(kind: str) -> int:
 
 
 HOLD = "SELECT * FROM accounts_hold_cash(%s::bigint[])"
-ENTER = """
-    INSERT INTO accounts_cashtransaction (kind, amount, source_id, target_id, actor,
-        reason, reference, reverses_id, assigns_id, withdrawal_id, at)
-    SELECT kind, amount, source, target, actor, reason, reference, reverses, assigns,
-        withdrawal, at
-    FROM unnest(%s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::text[],
-        %s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::uuid[],
-        %s::timestamptz[]) WITH ORDINALITY AS p (kind, amount, source, target, actor,
-        reason, reference, reverses, assigns, withdrawal, at, place)
-    ORDER BY place
-    RETURNING id
+POST = """
+    SELECT cash_post(%s, %s::text[], %s::bigint[], %s::bigint[], %s::bigint[],
+        %s::text[], %s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::uuid[],
+        '{}', '{}')
 """

@@ -1,6 +1,7 @@
 -- Adds to what cash accounts have reserved, in cents; the CHECKs of the head refuse
 -- more than there is.
--- called by: cash_reserve_withdrawals, trading_follow_changed, trading_follow_placed
+-- called by: cash_follow_transactions, cash_reserve_withdrawals,
+--     trading_follow_changed, trading_follow_placed
 -- raises: restrict_violation
 -- locks: accounts_cashhead (FOR NO KEY UPDATE)
 CREATE OR REPLACE FUNCTION public.accounts_reserve_cash(

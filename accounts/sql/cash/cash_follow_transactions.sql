@@ -24,7 +24,8 @@ BEGIN
         ORDER BY cash_account_id FOR NO KEY UPDATE;
     -- Paid withdrawals free what they have reserved, before it leaves.
     IF EXISTS (SELECT FROM entered WHERE withdrawal_id IS NOT NULL) THEN
-        UPDATE accounts_withdrawal w SET status = 'PAID'
+        UPDATE accounts_withdrawal w SET status = 'PAID',
+                updated_at = greatest(w.updated_at, clock_timestamp())
             FROM entered e
             WHERE w.id = e.withdrawal_id AND w.status = 'APPROVED'
                 AND w.cash_account_id = e.source_id AND w.amount = e.amount;
@@ -33,6 +34,8 @@ BEGIN
             RAISE EXCEPTION 'Only a withdrawal that is APPROVED is paid: its amount, '
                 'from its account.' USING ERRCODE = 'restrict_violation';
         END IF;
+        PERFORM accounts_reserve_cash(array_agg(source_id), array_agg(-amount))
+            FROM entered WHERE withdrawal_id IS NOT NULL;
     END IF;
     WITH judged AS (
         SELECT e.*, e.at BETWEEN
@@ -123,4 +126,6 @@ REVOKE ALL ON FUNCTION public.cash_follow_transactions() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER cash_follow_transactions AFTER INSERT
     ON public.accounts_cashtransaction REFERENCING NEW TABLE AS entered
-    FOR EACH STATEMENT EXECUTE FUNCTION public.cash_follow_transactions();
+    FOR EACH STATEMENT
+    WHEN (public.accounts_written_directly())
+    EXECUTE FUNCTION public.cash_follow_transactions();

@@ -60,4 +60,5 @@ REVOKE ALL ON FUNCTION public.cash_move_withdrawal() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER cash_move_withdrawal BEFORE UPDATE
     ON public.accounts_withdrawal FOR EACH ROW
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.cash_move_withdrawal();

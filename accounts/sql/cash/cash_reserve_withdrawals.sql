@@ -28,6 +28,7 @@ REVOKE ALL ON FUNCTION public.cash_reserve_withdrawals() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER cash_reserve_moved AFTER UPDATE ON public.accounts_withdrawal
     REFERENCING OLD TABLE AS was NEW TABLE AS became FOR EACH STATEMENT
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.cash_reserve_withdrawals();
 
 CREATE OR REPLACE TRIGGER cash_reserve_requested AFTER INSERT
