@@ -116,6 +116,11 @@ class Bill:
         self.points += points
         self.budget = throttling.spend(*self.account, points)
 
+    def go_back(self, points: int) -> None:
+        """Take back what was charged since it were so many points."""
+        self.budget = throttling.spend(*self.account, points - self.points)
+        self.points = points
+
     def note_unread(self, points: int) -> None:
         """Remember what rows cost that were asked for, and are not there."""
         self.unread += points

@@ -5,7 +5,7 @@ any time, leaves either all of them or none.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -208,12 +208,11 @@ def claim(
     Raises:
         ConcurrentRequest: another transaction holds the key for too long.
     """
-    node = prepared.operation.node
     values: dict[str, Any] = {
         "partner": caller.partner_id,
         "key": key,
         "asked": asked,
-        "name": node.name.value[:NAME_LENGTH] if node.name else None,
+        "name": name_of(prepared),
         "scopes": scopes_used(caller, prepared),
     }
     try:
@@ -226,6 +225,11 @@ def claim(
             ) from error
         raise
     return rows[0][0] if rows else None
+
+
+def name_of(prepared: PreparedRequest) -> str | None:
+    node = prepared.operation.node
+    return node.name.value[:NAME_LENGTH] if node.name else None
 
 
 def scopes_used(caller: Caller, prepared: PreparedRequest) -> list[str]:
@@ -274,6 +278,89 @@ def replay(record: Recorded, asked: bytes, caller: Caller) -> StoredAnswer:
             requiredScope=missing[0],
         )
     return StoredAnswer(record.body, record.expires_at, replayed=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """A mutation that others go with, and its key.
+
+    `arguments` are those of its root field. `run` gets what came of it, a value or a
+    refusal, and makes the answer; `write` makes the answer's bytes.
+    """
+
+    caller: Caller
+    key: UUID
+    prepared: PreparedRequest
+    arguments: dict[str, Any]
+    context: Any
+    run: Callable[[object], ExecutionResult]
+    write: Callable[[ExecutionResult], bytes]
+
+    @property
+    def identity(self) -> tuple[UUID, UUID]:
+        return UUID(self.caller.partner_id), self.key
+
+
+class GroupFailed(Exception):
+    """One of several mutations could not be answered: nothing happened to any."""
+
+
+def once_each(
+    mutations: Sequence[Mutation],
+    resolve: Callable[[list[Mutation]], Sequence[object]],
+) -> list[StoredAnswer | None]:
+    """Run mutations of different keys in one transaction.
+
+    None: the key has an answer, or another transaction holds it; this waits for none.
+    `resolve` makes the value of each root field, or its refusal.
+
+    Raises:
+        GroupFailed, or what `resolve` raises: nothing happened to any of them.
+        OutcomeUnknown: all of them happened, or none.
+    """
+    with transaction.atomic():
+        records = claim_each(mutations)
+        claimed = [m for m in mutations if m.identity in records]
+        values = resolve(claimed) if claimed else []
+        bodies = [answer_of(*pair) for pair in zip(claimed, values, strict=True)]
+        expires_at = timezone.now() + RETENTION
+        if claimed:
+            ids = [records[m.identity] for m in claimed]
+            fetch(STORE_EACH, [expires_at, ids, bodies], tuple)
+    answers = iter(bodies)
+    return [
+        StoredAnswer(next(answers), expires_at, replayed=False)
+        if m.identity in records
+        else None
+        for m in mutations
+    ]
+
+
+def answer_of(mutation: Mutation, value: object) -> bytes:
+    result = mutation.run(value)
+    if result.errors and not isinstance(value, PartnerAPIError):
+        raise GroupFailed from result.errors[0]
+    return mutation.write(result)
+
+
+CLAIM_EACH = "SELECT * FROM partnerapi_claim_keys(%s, %s, %s, %s)"
+STORE_EACH = """
+UPDATE partnerapi_idempotencyrecord r SET body = u.body, expires_at = %s
+FROM unnest(%s::bigint[], %s::bytea[]) AS u (id, body) WHERE r.id = u.id
+RETURNING r.id
+"""
+
+
+def claim_each(mutations: Sequence[Mutation]) -> dict[tuple[UUID, UUID], int]:
+    """The records of the keys that are taken for this transaction, without waiting."""
+    arguments = [
+        [UUID(m.caller.partner_id) for m in mutations],
+        [m.key for m in mutations],
+        [fingerprint(m.prepared) for m in mutations],
+        [name_of(m.prepared) for m in mutations],
+    ]
+    rows = fetch(CLAIM_EACH, arguments, tuple)
+    return {(partner, key): record for partner, key, record in rows}
 
 
 def run_in_savepoint(run: Callable[[], ExecutionResult]) -> ExecutionResult:

@@ -2,8 +2,12 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
+from math import inf
 from typing import Any
+from uuid import UUID
 
 import orjson
 from django.conf import settings
@@ -21,9 +25,16 @@ from partnerapi.gateway import outages
 from partnerapi.gateway.answers import MASKED, error_entries, refusal_entry
 from partnerapi.gateway.bills import REFUSED_COST, Bill, weigh
 from partnerapi.gateway.compression import compress
-from partnerapi.gateway.idempotency import NotStored, once, parse_key
+from partnerapi.gateway.idempotency import (
+    Mutation,
+    NotStored,
+    StoredAnswer,
+    once,
+    once_each,
+    parse_key,
+)
 from partnerapi.gateway.outages import RETRY_SECONDS
-from partnerapi.gateway.records import Record
+from partnerapi.gateway.records import OK, Record
 from partnerapi.gateway.refusals import (
     BadRequest,
     InsecureTransport,
@@ -50,7 +61,7 @@ from partnerapi.gateway.told_costs import told_cost
 from partnerapi.gateway.trial import asks_for_trial, attempt
 from partnerapi.graphql.documents import PreparedRequest, Refused, prepare
 from partnerapi.graphql.execution import execute
-from partnerapi.graphql.resolvers import passes_checks
+from partnerapi.graphql.resolvers import grouped, passes_checks
 
 logger = logging.getLogger(__name__)
 
@@ -210,10 +221,14 @@ def pay_and_run(
         request.build_absolute_uri,
     )
     later: dict[str, str] = {}
+    charged = bill.points
 
-    def run() -> ExecutionResult:
+    def run(root: object = None, due: float = deadline) -> ExecutionResult:
         bill.unread = 0
-        executed = execute(prepared, context, deadline)
+        if bill.points != charged:
+            # What a group spent that failed.
+            bill.go_back(charged)
+        executed = execute(prepared, context, due, root)
         outages.raise_outage(executed)
         return executed
 
@@ -221,8 +236,7 @@ def pay_and_run(
         is_mutation = prepared.operation.is_mutation
         errors = error_entries(executed.errors or [], record.request_id, is_mutation)
         codes = [entry["extensions"]["code"] for entry in errors]
-        if codes:
-            record.code = codes[0]
+        record.code = codes[0] if codes else OK
         if RequestTimeout.code in codes:
             later["Retry-After"] = str(RETRY_SECONDS)
         extensions = cost_told(prepared) | told
@@ -230,7 +244,7 @@ def pay_and_run(
         return to_json(members)
 
     if prepared.operation.is_mutation:
-        text, told = mutate(request, prepared, context, run, write)
+        text, told = mutate(request, prepared, context, deadline, run, write)
     else:
         executed = read_anywhere(run, deadline)
         read = min(
@@ -246,7 +260,8 @@ def mutate(
     request: HttpRequest,
     prepared: PreparedRequest,
     context: Context,
-    run: Callable[[], ExecutionResult],
+    deadline: float,
+    run: Callable[..., ExecutionResult],
     write: Callable[..., bytes],
 ) -> tuple[bytes, dict[str, str]]:
     """The answer of a mutation, and the headers with its outcome.
@@ -270,13 +285,50 @@ def mutate(
     if not passes_checks(prepared, context):
         return write(run()), {}
     try:
-        stored = once(caller, key, prepared, run, write)
+        stored = answer_once(caller, key, prepared, context, deadline, run, write)
     except NotStored as failed:
         return failed.body, {}
     headers = {"Idempotency-Key-Expires": to_rfc3339(stored.expires_at)}
     if stored.replayed:
         headers["Idempotent-Replayed"] = "true"
     return stored.body, headers
+
+
+def answer_once(
+    caller: Caller,
+    key: UUID,
+    prepared: PreparedRequest,
+    context: Context,
+    deadline: float,
+    run: Callable[..., ExecutionResult],
+    write: Callable[..., bytes],
+) -> StoredAnswer:
+    """Answer a mutation alone, or with others of its kind that wait."""
+    alone = partial(once, caller, key, prepared, run, write)
+    joined = grouped(prepared)
+    if joined is None:
+        return alone()
+    # Another thread may answer: with this request's id in what it logs. Once the key is
+    # claimed with others, its deadline takes none of them back.
+    here = copy_context()
+    mutation = Mutation(
+        caller,
+        key,
+        prepared,
+        joined.arguments,
+        context,
+        partial(here.run, run, due=inf),
+        partial(here.run, write),
+    )
+
+    def resolve(claimed: list[Mutation]) -> list[Any]:
+        calls = [(m.context, m.arguments) for m in claimed]
+        return joined.groups.resolve(joined.subject, calls)
+
+    stored: StoredAnswer = joined.groups.answer(
+        joined.subject, mutation, deadline, alone, partial(once_each, resolve=resolve)
+    )
+    return stored
 
 
 def check_host(request: HttpRequest) -> None:

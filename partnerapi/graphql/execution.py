@@ -78,15 +78,16 @@ class Run:
 
 
 def execute(
-    prepared: PreparedRequest, context: Any, deadline: float
+    prepared: PreparedRequest, context: Any, deadline: float, root: Any = None
 ) -> ExecutionResult:
     """Execute a prepared request; the result holds the errors of what failed.
 
-    `deadline` is a time of `time.monotonic`; fields after it fail with TIMEOUT.
+    `deadline` is a time of `time.monotonic`; fields after it fail with TIMEOUT. `root`
+    is the parent of root fields.
     """
     run = Run(prepared, context, deadline)
     selection = prepared.plan.selection
-    [data] = complete_objects(selection, selection.type.name, [None], run)
+    [data] = complete_objects(selection, selection.type.name, [root], run)
     if run.failed:
         return settle(selection, data, run.types)
     return ExecutionResult(data, None)

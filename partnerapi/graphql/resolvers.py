@@ -4,9 +4,9 @@ A batch resolver gets all parents of its field on a level. It returns a value or
 exception for each, in order: `def resolve_articles(issuers, info, **page)`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import partial, wraps
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from graphene.types.definitions import GrapheneScalarType
 from graphene.types.resolver import attr_resolver
@@ -22,6 +22,7 @@ from partnerapi.core.errors import PartnerAPIError
 from partnerapi.graphql.cost import set_costs
 from partnerapi.graphql.documents import PreparedRequest
 from partnerapi.graphql.introspection import INTROSPECTION
+from partnerapi.graphql.limits import check_lengths
 from partnerapi.graphql.scalars import widen_int
 from partnerapi.graphql.selections import Selection
 
@@ -81,6 +82,69 @@ def check_first(check: Callable[..., None]) -> Callable[[BatchResolver], BatchRe
         return guarded
 
     return decorate
+
+
+class Groups(Protocol):
+    """How a mutation's concurrent requests are answered together."""
+
+    def subject(self, selection: Selection, **arguments: Any) -> Hashable | None:
+        """What must be the same of requests of a group; None: this one goes alone."""
+
+    def resolve(
+        self, subject: Hashable, calls: Sequence[tuple[Any, dict[str, Any]]]
+    ) -> list[Any]:
+        """For each context with its arguments, the parent that the resolver gets."""
+
+    def answer(
+        self,
+        subject: Hashable,
+        asked: Any,
+        due: float,
+        alone: Callable[[], Any],
+        together: Callable[[list[Any]], list[Any]],
+    ) -> Any:
+        """The answer to one request, by one of the two."""
+
+
+def in_groups(groups: Groups) -> Callable[[BatchResolver], BatchResolver]:
+    """Answer a mutation's concurrent requests in groups.
+
+    The resolver gets as its parent what `groups.resolve` made of the request; None
+    where the request goes alone.
+    """
+
+    def decorate(resolver: BatchResolver) -> BatchResolver:
+        resolver.groups = groups  # type: ignore[attr-defined]
+        return resolver
+
+    return decorate
+
+
+class Grouped(NamedTuple):
+    """A request that may go with others of its subject."""
+
+    groups: Groups
+    subject: Hashable
+    arguments: dict[str, Any]
+
+
+def grouped(prepared: PreparedRequest) -> Grouped | None:
+    """How the operation may go with others; None: it goes alone."""
+    selection = prepared.plan.selection
+    for field in selection.fields(selection.type.name):
+        groups = getattr(field.definition.extensions.get("batch"), "groups", None)
+        if groups is None or field.selection is None:
+            continue
+        try:
+            arguments = get_argument_values(
+                field.definition, field.nodes[0], prepared.variables
+            )
+            check_lengths(field.definition, arguments)
+        except (PartnerAPIError, GraphQLError):
+            return None
+        subject = groups.subject(field.selection, **arguments)
+        return None if subject is None else Grouped(groups, subject, arguments)
+    return None
 
 
 def batch_resolvers(selection: Selection) -> Iterator[BatchResolver]:

@@ -1,5 +1,6 @@
 """Orders that partners place, amend and cancel."""
 
+from collections import defaultdict
 from contextlib import contextmanager
 
 import graphene
@@ -7,6 +8,8 @@ import graphene
 from accounts.access import Scope, check_scope
 from issuers.schema.compliance import TransferRefusal
 from marketdata.trading import market
+from marketdata.trading.errors import MarketClosed, NotTradable
+from marketdata.trading.groups import Groups
 from marketdata.trading.in_force import OrderStatusReason
 from marketdata.trading.models import Order as OrderModel
 from marketdata.trading.models import OrderStatus
@@ -22,7 +25,7 @@ from partnerapi.core.errors import (
 from partnerapi.core.lock_waits import LockTimeout, name_locked_row
 from partnerapi.graphql.cost import MUTATION, Cost, Field
 from partnerapi.graphql.relay import key_of
-from partnerapi.graphql.resolvers import check_first
+from partnerapi.graphql.resolvers import check_first, in_groups
 
 MOST_POINTS, MOST_STATEMENTS = 30, 4
 """Of what is selected of an answer: the book is held until it is written."""
@@ -238,6 +241,57 @@ def own_order(caller, text):
     return order
 
 
+def market_of(selection, input):
+    """The token of an order; None where its answer reads more than the writer holds."""
+    parts = [f.selection for f in selection.fields(selection.type.name) if f.selection]
+    reads = any(f.selection for part in parts for f in part.fields(part.type.name))
+    return None if reads else key_of(input["token_id"], "Token")
+
+
+def place_together(token_id, calls):
+    return place(f"Token|{token_id}", [(c, given["input"]) for c, given in calls])
+
+
+def place(token_text, orders):
+    """Place orders for one token, of several contexts, in one call of the market.
+
+    Returns for each what came of it, or why it is refused.
+    """
+    results = [None] * len(orders)
+    requests, token = {}, None
+    by_caller = defaultdict(list)
+    for number, (context, _) in enumerate(orders):
+        by_caller[context.caller].append(number)
+    for caller, numbers in by_caller.items():
+        sent = {number: orders[number][1] for number in numbers}
+        try:
+            token = inputs.token_named(caller, token_text)
+        except NotFound as refusal:
+            results = [refusal if n in sent else r for n, r in enumerate(results)]
+            continue
+        texts = [input["account_id"] for input in sent.values()]
+        accounts = inputs.accounts_named(caller, texts)
+        for number, input in sent.items():
+            if account := accounts.get(input["account_id"]):
+                requests[number] = inputs.request_of(input, account, caller.login)
+            else:
+                results[number] = inputs.no_account()
+    in_turn = sorted(requests)
+    for number, placed in zip(
+        in_turn, place_each(token, [requests[n] for n in in_turn]), strict=True
+    ):
+        results[number] = named_for_partner(placed) if is_refused(placed) else placed
+    return results
+
+
+def place_each(token, requests):
+    try:
+        with within_time():
+            return market.place_each(token, requests) if requests else []
+    except (NotTradable, MarketClosed) as refusal:
+        return [refusal for _ in requests]
+
+
 LOCKS = (
     "If the book stays locked for 2 seconds, the request fails with TIMEOUT: "
     "nothing happened, and you can retry it."
@@ -310,16 +364,11 @@ class Mutation(graphene.ObjectType):
         f"{LOCKS} Needs the scope `trading:write`.",
     )
 
+    @in_groups(Groups(market_of, place_together))
     @check_first(check_place)
     def resolve_place_order(roots, info, input):
-        caller = info.context.caller
-        token, account = inputs.named_in(caller, input)
-        with within_time():
-            request = inputs.request_of(input, account, caller.login)
-            [placed] = market.place_each(token, [request])
-        if is_refused(placed):
-            raise named_for_partner(placed)
-        return [placed]
+        [placed] = roots
+        return [placed] if placed else place(input["token_id"], [(info.context, input)])
 
     @check_first(check_place_list)
     def resolve_place_orders(roots, info, input):

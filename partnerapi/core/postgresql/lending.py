@@ -89,6 +89,11 @@ def backend() -> int | None:
     return getattr(own, "backend", None)
 
 
+def answered_by(pid: int | None) -> None:
+    """Note the server's process through which another thread answered this request."""
+    own.backend = pid
+
+
 def is_open(raw: Raw) -> bool:
     """Whether statements can be sent, as far as is known without a query.
 
