@@ -1,7 +1,7 @@
 """The kinds of entries of the register, a row for each.
 
 Python reads everything about a kind here. The database judges by lists of its own:
-`register_follow_transactions`, `register_judge`, `register_judge_postings` and the
+`register_follow_transactions`, `register_judge`, `register_judge_entries` and the
 triggers `approvals_of_…`, whose texts are in `issuers/sql`. A new row needs a migration
 and its word in these lists: `tests/issuers/test_entry_kinds.py` names the list that
 lacks it.

@@ -25,7 +25,7 @@ LISTS = {
     (JUDGE, r"is_given boolean := kind IN\s*\((.*?)\)"): judged_by(Judged.RECEIVER),
     (JUDGE, r"is_given OR kind = ('\w+')"): judged_by(Judged.FORCED_RECEIVER),
     (
-        "compliance/register_judge_postings.sql",
+        "compliance/register_judge_entries.sql",
         r"HAVING bool_and\(x\.kind IN \((.*?)\)\)",
     ): judged_by(Judged.SENDER),
     (

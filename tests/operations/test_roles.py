@@ -116,6 +116,7 @@ def test_the_application_calls_the_functions_that_it_needs(db: None):
     # Those of triggers are attached to no other table.
     assert {name for name in closed if name.startswith("register_follow")} == {
         "register_follow_holdings()",
+        "register_follow_periods(uuid[],bigint[])",
         "register_follow_prices()",
         "register_follow_transactions()",
     }

@@ -104,4 +104,5 @@ REVOKE ALL ON FUNCTION public.register_judge_postings() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER register_judge_postings AFTER INSERT
     ON public.issuers_ledgerposting REFERENCING NEW TABLE AS entered FOR EACH STATEMENT
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.register_judge_postings();

@@ -37,5 +37,5 @@ REVOKE ALL ON FUNCTION public.approvals_of_delivered_line() FROM PUBLIC;
 CREATE OR REPLACE TRIGGER approvals_of_delivered_line AFTER INSERT
     ON public.issuers_ledgertransaction FOR EACH ROW
     WHEN (new.kind = 'LEGACY_DELIVERY' AND new.effective_at > (transaction_timestamp() -
-        '1 day'::interval))
+        '1 day'::interval) AND public.accounts_written_directly())
     EXECUTE FUNCTION public.approvals_of_delivered_line();

@@ -40,6 +40,12 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION public.register_keep_delivered() FROM PUBLIC;
 
-CREATE OR REPLACE TRIGGER register_keep_delivered BEFORE INSERT OR DELETE OR UPDATE
+CREATE OR REPLACE TRIGGER register_keep_delivered BEFORE INSERT OR DELETE
     ON public.issuers_legacyshareholder FOR EACH ROW
+    EXECUTE FUNCTION public.register_keep_delivered();
+
+CREATE OR REPLACE TRIGGER register_keep_marked BEFORE UPDATE
+    ON public.issuers_legacyshareholder FOR EACH ROW
+    WHEN (old.status = 'DELIVERED' OR new.status = 'DELIVERED' AND
+        public.accounts_written_directly())
     EXECUTE FUNCTION public.register_keep_delivered();

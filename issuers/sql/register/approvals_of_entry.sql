@@ -35,5 +35,6 @@ DROP TRIGGER IF EXISTS approvals_of_entry ON public.issuers_ledgertransaction;
 CREATE CONSTRAINT TRIGGER approvals_of_entry AFTER INSERT
     ON public.issuers_ledgertransaction DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
     WHEN ((new.kind = ANY (ARRAY['MINT', 'BURN', 'FORCED_TRANSFER', 'REVERSAL'])) AND
-        new.effective_at > (transaction_timestamp() - '1 day'::interval))
+        new.effective_at > (transaction_timestamp() - '1 day'::interval) AND
+        public.accounts_written_directly())
     EXECUTE FUNCTION public.approvals_of_entry();

@@ -47,5 +47,5 @@ DROP TRIGGER IF EXISTS approvals_of_price ON public.issuers_tokenprice;
 CREATE CONSTRAINT TRIGGER approvals_of_price AFTER INSERT ON public.issuers_tokenprice
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
     WHEN (new.source <> 'TRADE' AND new.effective_at > (transaction_timestamp() -
-        '1 day'::interval))
+        '1 day'::interval) AND public.accounts_written_directly())
     EXECUTE FUNCTION public.approvals_of_price();

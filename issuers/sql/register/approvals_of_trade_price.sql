@@ -35,5 +35,5 @@ REVOKE ALL ON FUNCTION public.approvals_of_trade_price() FROM PUBLIC;
 CREATE OR REPLACE TRIGGER approvals_of_trade_price AFTER INSERT
     ON public.issuers_tokenprice FOR EACH ROW
     WHEN (new.source = 'TRADE' AND new.effective_at > (transaction_timestamp() -
-        '1 day'::interval))
+        '1 day'::interval) AND public.accounts_written_directly())
     EXECUTE FUNCTION public.approvals_of_trade_price();

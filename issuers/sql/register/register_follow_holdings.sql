@@ -35,4 +35,5 @@ REVOKE ALL ON FUNCTION public.register_follow_holdings() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER register_follow_holdings AFTER INSERT
     ON public.issuers_ledgerposting REFERENCING NEW TABLE AS entered FOR EACH STATEMENT
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.register_follow_holdings();

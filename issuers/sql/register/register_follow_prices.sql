@@ -56,4 +56,5 @@ REVOKE ALL ON FUNCTION public.register_follow_prices() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER register_follow_prices AFTER INSERT
     ON public.issuers_tokenprice REFERENCING NEW TABLE AS entered FOR EACH STATEMENT
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.register_follow_prices();

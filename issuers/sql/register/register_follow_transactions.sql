@@ -108,6 +108,14 @@ BEGIN
             'that its writer took under the lock, accounts of its kind, and the '
             'supply, held units and holders that follow: %.', wrong USING ERRCODE = 'restrict_violation';
     END IF;
+    PERFORM register_follow_periods(array_agg(token_id), array_agg(seq)) FROM entered;
+    PERFORM register_judge_entries(e.effective_at, array_agg(e.token_id),
+        array_agg(e.seq))
+    FROM entered e
+    JOIN issuers_token t ON t.id = e.token_id
+    JOIN issuers_issuer i ON i.id = t.issuer_id
+        AND i.recorded_in IS DISTINCT FROM (SELECT register_transaction(0))
+    GROUP BY e.effective_at;
     IF EXISTS (SELECT FROM entered WHERE legacy_shareholder_id IS NOT NULL) THEN
         UPDATE issuers_legacyshareholder s
             SET status = 'DELIVERED', delivered_at = e.effective_at,
@@ -138,4 +146,5 @@ REVOKE ALL ON FUNCTION public.register_follow_transactions() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER register_follow_transactions AFTER INSERT
     ON public.issuers_ledgertransaction REFERENCING NEW TABLE AS entered
-    FOR EACH STATEMENT EXECUTE FUNCTION public.register_follow_transactions();
+    FOR EACH STATEMENT WHEN (public.accounts_written_directly())
+    EXECUTE FUNCTION public.register_follow_transactions();
