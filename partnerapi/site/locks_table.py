@@ -59,7 +59,7 @@ RUNGS = (
     Rung(
         "at the commit: names of holders, the empty term of an issuer, totals of lists",
         ("names of holders", "issuers_issuerterm"),
-        "`accounts_fold_totals` writes `accounts_total`, by list and key",
+        "`accounts_count` writes `accounts_total`, by list and key",
     ),
     Rung(
         "at the commit: grants, as events are numbered by them", ("events by grants",)

@@ -14,7 +14,14 @@ from accounts.access import Scope
 from accounts.accounts.models import Account, Actor
 from accounts.keys.models import ApiKey, Partner
 from accounts.people.models import User
-from issuers.models import Article, Event, EventHead, IssuerFinancialData, IssuerGrant
+from issuers.models import (
+    Article,
+    Event,
+    EventHead,
+    IssuerFinancialData,
+    IssuerGrant,
+    UnnumberedEvent,
+)
 from issuers.models.events import EventType
 from issuers.register import ledger
 from issuers.register.ledger import Entry
@@ -22,6 +29,7 @@ from partnerapi.operations.tasks import announce_articles, prune_events
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.api.test_plans import all_planned
 from tests.characters import Ask, World
+from tests.issuers.events import COUNT_EVENTS
 from tests.issuers.register import people
 from tests.owner import as_committed, superuser, tamper
 
@@ -267,6 +275,7 @@ def fill(world: World, events: int) -> None:
         " WHEN 0 THEN 'GRANT_CHANGED' WHEN 99 THEN 'KEY_CHANGED'"
         f" ELSE 'ARTICLE_PUBLISHED' END, now() FROM generate_series(1, {events}) AS n",
         f"UPDATE issuers_eventhead SET last_sequence = {events}",
+        COUNT_EVENTS,
     )
 
 
@@ -365,6 +374,7 @@ def test_the_application_can_forge_no_event(world: World, told: Ask):
         "DELETE FROM issuers_event",
         "UPDATE issuers_eventhead SET last_sequence = 0",
         "INSERT INTO issuers_unnumberedevent DEFAULT VALUES",
+        f"SELECT {written(world, 'KEY_CHANGED', True)}",
         "DELETE FROM issuers_articletocome",
         "SELECT events_prune(29, 1)",
     ):
@@ -374,6 +384,29 @@ def test_the_application_can_forge_no_event(world: World, told: Ask):
             connection.cursor() as cursor,
         ):
             cursor.execute(statement)
+
+
+def written(world: World, kind: str, last: bool) -> str:
+    """The call by which a writer tells the partner two events of its own."""
+    of_two = f"ARRAY['{world.partner.pk}', '{world.partner.pk}']::uuid[]"
+    subjects = f"ARRAY['{world.figures[0].pk}', '{world.figures[1].pk}']::uuid[]"
+    return (
+        f"events_write(NULL, {of_two}, ARRAY['{kind}', '{kind}'], {subjects}, NULL,"
+        f" array_fill('{world.public_token.pk}'::uuid, '{{2}}'), NULL, last => {last})"
+    )
+
+
+def test_the_last_writer_numbers_behind_what_was_collected(world: World, told: Ask):
+    kinds = ["KEY_CHANGED", "GRANT_CHANGED"]
+    tamper(f"SELECT {written(world, kinds[0], True)}", guarded=True)
+    assert types(read(told)) == kinds[:1] * 2
+    calls = [(kinds[1], False), (kinds[1], False), (kinds[0], True)]
+    tamper("SELECT " + ", ".join(written(world, *call) for call in calls), guarded=True)
+    events = read(told)
+    assert types(events) == [*kinds[:1] * 2, *kinds[1:] * 2, *kinds[:1] * 2]
+    assert [event["sequence"] for event in events] == [*range(1, 7)]
+    assert {event["issuer"]["slug"] for event in events} == {"lumen"}
+    assert not UnnumberedEvent.objects.exists()
 
 
 def test_only_what_is_old_is_pruned_and_a_cursor_before_it_is_refused(

@@ -22,6 +22,7 @@ from marketdata.trading.models import Order
 from marketdata.trading.verification import verify as verify_market
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.characters import Ask, new_world
+from tests.issuers.events import COUNT_EVENTS
 from tests.issuers.register import people
 from tests.marketdata.trading.trading import (
     buy,
@@ -150,6 +151,8 @@ def tell(partner: Partner, type_: str, **about: Any) -> None:
             partner=partner, sequence=head.last_sequence, type=type_,
             at=head.last_at, **about,
         )  # fmt: skip
+        with connection.cursor() as cursor:
+            cursor.execute(COUNT_EVENTS)
 
 
 def test_what_was_pruned_is_not_counted():

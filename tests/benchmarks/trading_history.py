@@ -37,6 +37,8 @@ class Past:
         self.changed: list[str] = []
 
     def load(self) -> None:
+        from tests.issuers.events import COUNT_EVENTS
+
         of, trades = self.of_token, self.trades
         event = self.last("trading_market", "last_event")
         trade = self.last("marketdata_orderbookhead", "last_trade")
@@ -103,6 +105,7 @@ class Past:
             f" + {trades} WHERE {of}",
             f"UPDATE accounts_cashhead SET last_number = {posting + 2 * trades}",
             f"UPDATE issuers_eventhead SET last_sequence = {told + 3 * trades}",
+            COUNT_EVENTS,
             "SELECT setval(pg_get_serial_sequence('accounts_cashtransaction', 'id'),"
             f" {cash + trades})",
         )

@@ -62,6 +62,7 @@ def fill(events: int) -> tuple[list[bytes], bytes]:
     from partnerapi.sandbox.data.approvals import approved_key
     from tests.benchmarks.graphql.rows import add_issuers, analyze
     from tests.graphql.dear import PAGE
+    from tests.issuers.events import COUNT_EVENTS
     from tests.marketdata.trading.trading import new_clients, new_partner
     from tests.owner import tamper
 
@@ -71,6 +72,7 @@ def fill(events: int) -> tuple[list[bytes], bytes]:
     tamper(
         f"DELETE FROM issuers_event WHERE partner_id = '{partner.pk}'",
         ACCOUNTS.format(partner=partner.pk, account=account.pk, events=events),
+        COUNT_EVENTS,
     )
     analyze()
     key = approved_key(partner, list(Scope))[1]

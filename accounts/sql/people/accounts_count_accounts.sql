@@ -12,17 +12,17 @@ BEGIN
             USING ERRCODE = 'insufficient_privilege';
     END IF;
     IF TG_OP = 'INSERT' THEN
-    INSERT INTO accounts_totalchange AS c (transaction, list, key, change)
-    SELECT pg_current_xact_id()::text::bigint, x.list, x.key, x.change
-    FROM (SELECT 'accounts', partner_id, count(*) FROM changed GROUP BY partner_id) AS x (list, key, change) ORDER BY 2, 3
-    ON CONFLICT (transaction, list, key) DO UPDATE
-        SET change = c.change + excluded.change;
+        PERFORM accounts_count(array_agg('accounts'::text), array_agg(partner_id),
+            array_agg(number))
+        FROM (SELECT partner_id, count(*) AS number FROM changed
+            GROUP BY partner_id) c
+        HAVING count(*) > 0;
     ELSE
-    INSERT INTO accounts_totalchange AS c (transaction, list, key, change)
-    SELECT pg_current_xact_id()::text::bigint, x.list, x.key, x.change
-    FROM (SELECT 'accounts', partner_id, -count(*) FROM changed GROUP BY partner_id) AS x (list, key, change) ORDER BY 2, 3
-    ON CONFLICT (transaction, list, key) DO UPDATE
-        SET change = c.change + excluded.change;
+        PERFORM accounts_count(array_agg('accounts'::text), array_agg(partner_id),
+            array_agg(-number))
+        FROM (SELECT partner_id, count(*) AS number FROM changed
+            GROUP BY partner_id) c
+        HAVING count(*) > 0;
     END IF;
     RETURN NULL;
 END $$;

@@ -7,8 +7,6 @@ RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 SET enable_seqscan = off
 AS $$
-DECLARE
-    noted record;
 BEGIN
     IF TG_RELID <> 'accounts_totalchange'::regclass THEN
         RAISE EXCEPTION 'accounts_fold_totals guards accounts_totalchange, and no other table.'
@@ -17,19 +15,7 @@ BEGIN
     IF NOT EXISTS (SELECT FROM accounts_totalchange WHERE id = NEW.id) THEN
         RETURN NULL;
     END IF;
-    FOR noted IN SELECT list, key, change FROM accounts_totalchange
-        WHERE transaction = pg_current_xact_id()::text::bigint ORDER BY list, key
-    LOOP
-        IF noted.change > 0 THEN
-            INSERT INTO accounts_total AS t (list, key, number)
-            VALUES (noted.list, noted.key, noted.change)
-            ON CONFLICT (list, key) DO UPDATE SET number = t.number + noted.change;
-        ELSE
-            UPDATE accounts_total SET number = number + noted.change
-            WHERE list = noted.list AND key = noted.key AND noted.change < 0;
-        END IF;
-    END LOOP;
-    DELETE FROM accounts_totalchange WHERE transaction = pg_current_xact_id()::text::bigint;
+    PERFORM accounts_count(NULL, NULL, NULL, last => TRUE);
     RETURN NULL;
 END $$;
 REVOKE ALL ON FUNCTION public.accounts_fold_totals() FROM PUBLIC;

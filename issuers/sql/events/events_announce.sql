@@ -1,5 +1,6 @@
--- Chooses the row of a transaction's events whose deferred trigger numbers them all.
--- called by: triggers
+-- Takes the first of a transaction's events from the table, in the first round of its
+-- commit: the second, behind all other checks, numbers them.
+-- called by: events_write, triggers
 -- raises: insufficient_privilege
 CREATE OR REPLACE FUNCTION public.events_announce()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
@@ -11,7 +12,7 @@ BEGIN
         RAISE EXCEPTION 'events_announce guards issuers_unnumberedevent, and no other table.'
             USING ERRCODE = 'insufficient_privilege';
     END IF;
-    UPDATE issuers_unnumberedevent SET leads = TRUE WHERE id = NEW.id;
+    DELETE FROM issuers_unnumberedevent WHERE id = NEW.id;
     RETURN NULL;
 END $$;
 REVOKE ALL ON FUNCTION public.events_announce() FROM PUBLIC;

@@ -10,6 +10,8 @@ AS $$
 #variable_conflict use_column
 DECLARE
     announced bigint;
+    articles uuid[];
+    issuers uuid[];
 BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'This is done in a transaction that is READ '
@@ -23,12 +25,13 @@ BEGIN
             ORDER BY article_id FOR UPDATE SKIP LOCKED)
         RETURNING article_id
     )
-    INSERT INTO issuers_unnumberedevent (transaction, leads, audience, type,
-        subject_id, issuer_id)
-    SELECT pg_current_xact_id()::text::bigint, row_number() OVER () = 1, 'ALL', 'ARTICLE_PUBLISHED', a.id,
-        a.issuer_id
-    FROM come JOIN issuers_article a ON a.id = come.article_id ORDER BY a.published_at;
-    GET DIAGNOSTICS announced = ROW_COUNT;
+    SELECT count(*), array_agg(a.id ORDER BY a.published_at),
+        array_agg(a.issuer_id ORDER BY a.published_at)
+        INTO announced, articles, issuers
+    FROM come JOIN issuers_article a ON a.id = come.article_id;
+    PERFORM events_write(array_fill('ALL'::text, ARRAY[announced::integer]), NULL,
+        array_fill('ARTICLE_PUBLISHED'::text, ARRAY[announced::integer]), articles,
+        issuers, NULL, NULL);
     RETURN announced;
 END $$;
 REVOKE ALL ON FUNCTION public.events_announce_articles() FROM PUBLIC;

@@ -23,13 +23,9 @@ BEGIN
     THEN
         RETURN NULL;
     END IF;
-    INSERT INTO issuers_unnumberedevent (transaction, leads, audience, partner_id,
-        type, subject_id, issuer_id, token_id, account_id, ledger_sequence)
-    SELECT pg_current_xact_id()::text::bigint, row_number() OVER () = 1, 'ALL', NULL::uuid, 'ARTICLE_PUBLISHED',
-        coalesce(NEW.id, OLD.id), coalesce(NEW.issuer_id, OLD.issuer_id),
-        NULL::uuid, NULL::uuid, NULL::bigint 
-    ON CONFLICT (transaction, type, subject_id, partner_id)
-    DO UPDATE SET ledger_sequence = excluded.ledger_sequence;
+    PERFORM events_write(ARRAY['ALL'], NULL, ARRAY['ARTICLE_PUBLISHED'],
+        ARRAY[coalesce(NEW.id, OLD.id)], ARRAY[coalesce(NEW.issuer_id, OLD.issuer_id)],
+        NULL, NULL);
     RETURN NULL;
 END $$;
 REVOKE ALL ON FUNCTION public.events_article_changed() FROM PUBLIC;

@@ -13,16 +13,14 @@ BEGIN
         RAISE EXCEPTION 'events_cash_changed guards accounts_cashtransaction, and no other table.'
             USING ERRCODE = 'insufficient_privilege';
     END IF;
-    INSERT INTO issuers_unnumberedevent (transaction, leads, audience, partner_id,
-        type, subject_id, issuer_id, token_id, account_id, ledger_sequence)
-    SELECT pg_current_xact_id()::text::bigint, row_number() OVER () = 1, 'PARTNER', a.partner_id, 'CASH_CHANGED', a.id, NULL::uuid,
-        NULL::uuid, a.id, NULL::bigint
+    PERFORM events_write(NULL, array_agg(a.partner_id ORDER BY a.id),
+        array_agg('CASH_CHANGED'::text ORDER BY a.id),
+        array_agg(a.id ORDER BY a.id), NULL, NULL, array_agg(a.id ORDER BY a.id))
     FROM (SELECT DISTINCT c.account_id FROM entered t
         JOIN accounts_cashaccount c ON c.id IN (t.source_id, t.target_id)
         WHERE t.kind <> 'TRADE') e
-    JOIN accounts_account a ON a.id = e.account_id ORDER BY a.id 
-    ON CONFLICT (transaction, type, subject_id, partner_id)
-    DO UPDATE SET ledger_sequence = excluded.ledger_sequence;
+    JOIN accounts_account a ON a.id = e.account_id
+    HAVING count(*) > 0;
     RETURN NULL;
 END $$;
 REVOKE ALL ON FUNCTION public.events_cash_changed() FROM PUBLIC;

@@ -13,13 +13,9 @@ BEGIN
     IF TG_OP = 'UPDATE' AND NEW IS NOT DISTINCT FROM OLD THEN
         RETURN NULL;
     END IF;
-    INSERT INTO issuers_unnumberedevent (transaction, leads, audience, partner_id,
-        type, subject_id, issuer_id, token_id, account_id, ledger_sequence)
-    SELECT pg_current_xact_id()::text::bigint, row_number() OVER () = 1, 'ALL', NULL::uuid, 'FINANCIAL_DATA_PUBLISHED',
-        coalesce(NEW.id, OLD.id), coalesce(NEW.issuer_id, OLD.issuer_id),
-        NULL::uuid, NULL::uuid, NULL::bigint 
-    ON CONFLICT (transaction, type, subject_id, partner_id)
-    DO UPDATE SET ledger_sequence = excluded.ledger_sequence;
+    PERFORM events_write(ARRAY['ALL'], NULL, ARRAY['FINANCIAL_DATA_PUBLISHED'],
+        ARRAY[coalesce(NEW.id, OLD.id)], ARRAY[coalesce(NEW.issuer_id, OLD.issuer_id)],
+        NULL, NULL);
     RETURN NULL;
 END $$;
 REVOKE ALL ON FUNCTION public.events_figures_changed() FROM PUBLIC;

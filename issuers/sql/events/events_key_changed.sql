@@ -10,12 +10,8 @@ BEGIN
         RAISE EXCEPTION 'events_key_changed guards accounts_apikey, and no other table.'
             USING ERRCODE = 'insufficient_privilege';
     END IF;
-    INSERT INTO issuers_unnumberedevent (transaction, leads, audience, partner_id,
-        type, subject_id, issuer_id, token_id, account_id, ledger_sequence)
-    SELECT pg_current_xact_id()::text::bigint, row_number() OVER () = 1, 'PARTNER', coalesce(NEW.partner_id, OLD.partner_id), 'KEY_CHANGED',
-        NULL::uuid, NULL::uuid, NULL::uuid, NULL::uuid, NULL::bigint 
-    ON CONFLICT (transaction, type, subject_id, partner_id)
-    DO UPDATE SET ledger_sequence = excluded.ledger_sequence;
+    PERFORM events_write(NULL, ARRAY[coalesce(NEW.partner_id, OLD.partner_id)],
+        ARRAY['KEY_CHANGED'], NULL, NULL, NULL, NULL);
     RETURN NULL;
 END $$;
 REVOKE ALL ON FUNCTION public.events_key_changed() FROM PUBLIC;

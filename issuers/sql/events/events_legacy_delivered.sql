@@ -10,13 +10,14 @@ BEGIN
         RAISE EXCEPTION 'events_legacy_delivered guards issuers_legacyshareholder, and no other table.'
             USING ERRCODE = 'insufficient_privilege';
     END IF;
-    INSERT INTO issuers_unnumberedevent (transaction, leads, audience, partner_id,
-        type, subject_id, issuer_id, token_id, account_id, ledger_sequence)
-    SELECT pg_current_xact_id()::text::bigint, row_number() OVER () = 1, 'GRANTED', NULL::uuid, 'LEGACY_SHARES_DELIVERED', e.id, e.issuer_id,
-        e.token_id, NULL::uuid, e.ledger_seq
-    FROM entered e WHERE e.status = 'DELIVERED' ORDER BY e.ledger_seq 
-    ON CONFLICT (transaction, type, subject_id, partner_id)
-    DO UPDATE SET ledger_sequence = excluded.ledger_sequence;
+    PERFORM events_write(array_agg('GRANTED'::text ORDER BY e.ledger_seq), NULL,
+        array_agg('LEGACY_SHARES_DELIVERED'::text ORDER BY e.ledger_seq),
+        array_agg(e.id ORDER BY e.ledger_seq),
+        array_agg(e.issuer_id ORDER BY e.ledger_seq),
+        array_agg(e.token_id ORDER BY e.ledger_seq), NULL,
+        array_agg(e.ledger_seq ORDER BY e.ledger_seq))
+    FROM entered e WHERE e.status = 'DELIVERED'
+    HAVING count(*) > 0;
     RETURN NULL;
 END $$;
 REVOKE ALL ON FUNCTION public.events_legacy_delivered() FROM PUBLIC;

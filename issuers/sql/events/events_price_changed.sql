@@ -14,15 +14,14 @@ BEGIN
         RAISE EXCEPTION 'events_price_changed guards issuers_tokenprice, and no other table.'
             USING ERRCODE = 'insufficient_privilege';
     END IF;
-    INSERT INTO issuers_unnumberedevent (transaction, leads, audience, partner_id,
-        type, subject_id, issuer_id, token_id, account_id, ledger_sequence)
-    SELECT pg_current_xact_id()::text::bigint, row_number() OVER () = 1, CASE t.visibility WHEN 'PUBLIC' THEN 'ALL' ELSE 'GRANTED' END,
-        NULL::uuid, 'TOKEN_PRICE_CHANGED', e.token_id, t.issuer_id, e.token_id,
-        NULL::uuid, NULL::bigint
+    PERFORM events_write(array_agg(CASE t.visibility WHEN 'PUBLIC' THEN 'ALL'
+            ELSE 'GRANTED' END ORDER BY t.id), NULL,
+        array_agg('TOKEN_PRICE_CHANGED'::text ORDER BY t.id),
+        array_agg(t.id ORDER BY t.id), array_agg(t.issuer_id ORDER BY t.id),
+        array_agg(t.id ORDER BY t.id), NULL)
     FROM (SELECT DISTINCT token_id FROM entered WHERE source <> 'TRADE') e
-    JOIN issuers_token t ON t.id = e.token_id ORDER BY e.token_id 
-    ON CONFLICT (transaction, type, subject_id, partner_id)
-    DO UPDATE SET ledger_sequence = excluded.ledger_sequence;
+    JOIN issuers_token t ON t.id = e.token_id
+    HAVING count(*) > 0;
     RETURN NULL;
 END $$;
 REVOKE ALL ON FUNCTION public.events_price_changed() FROM PUBLIC;

@@ -13,14 +13,15 @@ BEGIN
         RAISE EXCEPTION 'events_register_changed guards issuers_ledgertransaction, and no other table.'
             USING ERRCODE = 'insufficient_privilege';
     END IF;
-    INSERT INTO issuers_unnumberedevent (transaction, leads, audience, partner_id,
-        type, subject_id, issuer_id, token_id, account_id, ledger_sequence)
-    SELECT pg_current_xact_id()::text::bigint, row_number() OVER () = 1, 'GRANTED', NULL::uuid, 'REGISTER_CHANGED', e.token_id,
-        t.issuer_id, e.token_id, NULL::uuid, e.seq
-    FROM (SELECT token_id, max(seq) AS seq FROM entered WHERE kind <> 'TRADE' GROUP BY token_id) e
-    JOIN issuers_token t ON t.id = e.token_id ORDER BY e.token_id 
-    ON CONFLICT (transaction, type, subject_id, partner_id)
-    DO UPDATE SET ledger_sequence = excluded.ledger_sequence;
+    PERFORM events_write(array_agg('GRANTED'::text ORDER BY t.id), NULL,
+        array_agg('REGISTER_CHANGED'::text ORDER BY t.id),
+        array_agg(t.id ORDER BY t.id), array_agg(t.issuer_id ORDER BY t.id),
+        array_agg(t.id ORDER BY t.id), NULL,
+        array_agg(e.seq ORDER BY t.id))
+    FROM (SELECT token_id, max(seq) AS seq FROM entered WHERE kind <> 'TRADE'
+        GROUP BY token_id) e
+    JOIN issuers_token t ON t.id = e.token_id
+    HAVING count(*) > 0;
     RETURN NULL;
 END $$;
 REVOKE ALL ON FUNCTION public.events_register_changed() FROM PUBLIC;

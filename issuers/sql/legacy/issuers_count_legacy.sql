@@ -12,23 +12,18 @@ BEGIN
             USING ERRCODE = 'insufficient_privilege';
     END IF;
     IF TG_OP = 'UPDATE' THEN
-    INSERT INTO accounts_totalchange AS c (transaction, list, key, change)
-    SELECT pg_current_xact_id()::text::bigint, x.list, x.key, x.change
-    FROM (SELECT 'legacyShareholders', OLD.issuer_id, -1 UNION ALL SELECT 'legacyShareholders', NEW.issuer_id, 1) AS x (list, key, change) ORDER BY 2, 3
-    ON CONFLICT (transaction, list, key) DO UPDATE
-        SET change = c.change + excluded.change;
+        PERFORM accounts_count(ARRAY['legacyShareholders', 'legacyShareholders'],
+            ARRAY[OLD.issuer_id, NEW.issuer_id], ARRAY[-1, 1]);
     ELSIF TG_OP = 'INSERT' THEN
-    INSERT INTO accounts_totalchange AS c (transaction, list, key, change)
-    SELECT pg_current_xact_id()::text::bigint, x.list, x.key, x.change
-    FROM (SELECT 'legacyShareholders', issuer_id, count(*) FROM changed GROUP BY issuer_id) AS x (list, key, change) ORDER BY 2, 3
-    ON CONFLICT (transaction, list, key) DO UPDATE
-        SET change = c.change + excluded.change;
+        PERFORM accounts_count(array_agg('legacyShareholders'::text),
+            array_agg(issuer_id), array_agg(number))
+        FROM (SELECT issuer_id, count(*) AS number FROM changed GROUP BY issuer_id) c
+        HAVING count(*) > 0;
     ELSE
-    INSERT INTO accounts_totalchange AS c (transaction, list, key, change)
-    SELECT pg_current_xact_id()::text::bigint, x.list, x.key, x.change
-    FROM (SELECT 'legacyShareholders', issuer_id, -count(*) FROM changed GROUP BY issuer_id) AS x (list, key, change) ORDER BY 2, 3
-    ON CONFLICT (transaction, list, key) DO UPDATE
-        SET change = c.change + excluded.change;
+        PERFORM accounts_count(array_agg('legacyShareholders'::text),
+            array_agg(issuer_id), array_agg(-number))
+        FROM (SELECT issuer_id, count(*) AS number FROM changed GROUP BY issuer_id) c
+        HAVING count(*) > 0;
     END IF;
     RETURN NULL;
 END $$;

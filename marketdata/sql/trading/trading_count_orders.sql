@@ -12,17 +12,21 @@ BEGIN
             USING ERRCODE = 'insufficient_privilege';
     END IF;
     IF TG_OP = 'INSERT' THEN
-    INSERT INTO accounts_totalchange AS c (transaction, list, key, change)
-    SELECT pg_current_xact_id()::text::bigint, x.list, x.key, x.change
-    FROM (SELECT 'orders', partner_id, count(*) FROM changed GROUP BY partner_id UNION ALL SELECT 'accountOrders', account_id, count(*) FROM changed GROUP BY account_id) AS x (list, key, change) ORDER BY 2, 3
-    ON CONFLICT (transaction, list, key) DO UPDATE
-        SET change = c.change + excluded.change;
+        PERFORM accounts_count(array_agg(list), array_agg(key), array_agg(number))
+        FROM (SELECT 'orders'::text AS list, partner_id AS key, count(*) AS number
+            FROM changed GROUP BY partner_id
+            UNION ALL
+            SELECT 'accountOrders', account_id, count(*) FROM changed
+            GROUP BY account_id) c
+        HAVING count(*) > 0;
     ELSE
-    INSERT INTO accounts_totalchange AS c (transaction, list, key, change)
-    SELECT pg_current_xact_id()::text::bigint, x.list, x.key, x.change
-    FROM (SELECT 'orders', partner_id, -count(*) FROM changed GROUP BY partner_id UNION ALL SELECT 'accountOrders', account_id, -count(*) FROM changed GROUP BY account_id) AS x (list, key, change) ORDER BY 2, 3
-    ON CONFLICT (transaction, list, key) DO UPDATE
-        SET change = c.change + excluded.change;
+        PERFORM accounts_count(array_agg(list), array_agg(key), array_agg(-number))
+        FROM (SELECT 'orders'::text AS list, partner_id AS key, count(*) AS number
+            FROM changed GROUP BY partner_id
+            UNION ALL
+            SELECT 'accountOrders', account_id, count(*) FROM changed
+            GROUP BY account_id) c
+        HAVING count(*) > 0;
     END IF;
     RETURN NULL;
 END $$;

@@ -13,15 +13,20 @@ BEGIN
         RAISE EXCEPTION 'trading_tell_orders guards trading_orderevent, and no other table.'
             USING ERRCODE = 'insufficient_privilege';
     END IF;
-    INSERT INTO issuers_unnumberedevent (transaction, leads, audience, partner_id, type,
-        subject_id, issuer_id, token_id, account_id, order_id, order_event, price,
-        quantity, remaining, trade, reason)
-    SELECT pg_current_xact_id()::text::bigint, row_number() OVER () = 1, 'PARTNER', o.partner_id, e.kind,
-        md5(concat_ws(' ', e.token_id, e.number))::uuid, t.issuer_id, e.token_id,
-        o.account_id, o.id, e.number, e.price, e.quantity, e.remaining, e.trade,
-        CASE WHEN e.kind IN ('ORDER_CANCELLED', 'ORDER_EXPIRED') THEN e.reason END
+    PERFORM events_write(NULL, array_agg(o.partner_id ORDER BY e.token_id, e.number),
+        array_agg(e.kind::text ORDER BY e.token_id, e.number),
+        array_agg(o.id ORDER BY e.token_id, e.number), NULL,
+        array_agg(e.token_id ORDER BY e.token_id, e.number),
+        array_agg(o.account_id ORDER BY e.token_id, e.number), NULL,
+        array_agg(e.number ORDER BY e.token_id, e.number),
+        array_agg(e.price ORDER BY e.token_id, e.number),
+        array_agg(e.quantity ORDER BY e.token_id, e.number),
+        array_agg(e.remaining ORDER BY e.token_id, e.number),
+        array_agg(e.trade ORDER BY e.token_id, e.number),
+        array_agg(CASE WHEN e.kind IN ('ORDER_CANCELLED', 'ORDER_EXPIRED')
+            THEN e.reason END ORDER BY e.token_id, e.number))
     FROM entered e JOIN trading_order o ON o.id = e.order_id
-    JOIN issuers_token t ON t.id = e.token_id ORDER BY e.token_id, e.number;
+    HAVING count(*) > 0;
     RETURN NULL;
 END $$;
 REVOKE ALL ON FUNCTION public.trading_tell_orders() FROM PUBLIC;

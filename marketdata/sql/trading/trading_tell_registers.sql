@@ -12,6 +12,8 @@ AS $$
 #variable_conflict use_column
 DECLARE
     told_now bigint;
+    tokens uuid[];
+    sequences bigint[];
 BEGIN
     IF NOT pg_try_advisory_xact_lock(hashtextextended('registers that moved', 0)) THEN
         RETURN 0;
@@ -28,12 +30,12 @@ BEGIN
         ON CONFLICT (token_id) DO UPDATE SET ledger_seq = excluded.ledger_seq
         RETURNING r.token_id, r.ledger_seq
     )
-    INSERT INTO issuers_unnumberedevent (transaction, leads, audience, type,
-        subject_id, issuer_id, token_id, ledger_sequence)
-    SELECT pg_current_xact_id()::text::bigint, row_number() OVER () = 1, 'GRANTED', 'REGISTER_CHANGED',
-        m.token_id, t.issuer_id, m.token_id, m.ledger_seq
-    FROM moved m JOIN issuers_token t ON t.id = m.token_id ORDER BY m.token_id;
-    GET DIAGNOSTICS told_now = ROW_COUNT;
+    SELECT count(*), array_agg(m.token_id ORDER BY m.token_id),
+        array_agg(m.ledger_seq ORDER BY m.token_id) INTO told_now, tokens, sequences
+    FROM moved m;
+    PERFORM events_write(array_fill('GRANTED'::text, ARRAY[told_now::integer]), NULL,
+        array_fill('REGISTER_CHANGED'::text, ARRAY[told_now::integer]), tokens, NULL,
+        tokens, NULL, sequences);
     RETURN told_now;
 END $$;
 REVOKE ALL ON FUNCTION public.trading_tell_registers() FROM PUBLIC;
