@@ -32,11 +32,19 @@ def write_policies(*, using, apps=installed, **kwargs):
 
     # A migration back before the last one leaves a table with fewer columns.
     policy = apps.get_model("accounts", "ApprovalPolicy")
+    columns = {field.name for field in policy._meta.fields}
+    begin = {
+        kind: {
+            "from_amount": ApprovalPolicy.FROM_AMOUNTS.get(kind),
+            "allows_code": kind not in ApprovalPolicy.SIGNED,
+        }
+        for kind in ApprovalKind.values
+    }
     # The owner's changes stay.
     policy.objects.using(using).bulk_create(
         [
-            policy(kind=kind, from_amount=ApprovalPolicy.FROM_AMOUNTS.get(kind))
-            for kind in ApprovalKind.values
+            policy(kind=kind, **{n: v for n, v in given.items() if n in columns})
+            for kind, given in begin.items()
         ],
         ignore_conflicts=True,
     )

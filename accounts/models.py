@@ -9,5 +9,6 @@ import accounts.cash.models
 import accounts.history.models
 import accounts.investors.models
 import accounts.keys.models
+import accounts.passkeys.models
 import accounts.people.models
 import accounts.totals

@@ -39,6 +39,7 @@ VARIABLES = {
     "EMAIL_URL": Variable("url", "", "smtp+tls://user:secret@mail.example.com:587", "server that sends the e-mails to staff; smtp+ssl: TLS from the first byte; consolemail:// prints them, as a sandbox does; empty: they wait"),
     "EMAIL_FROM": Variable("str", "noreply@example.com", "platform@example.com", "sender of the e-mails to staff"),
     "PARTNER_API_STAFF_OTP": Variable("bool", True, "false", "staff who may change the register need a second factor; a sandbox needs none"),
+    "PARTNER_API_PASSKEY_DOMAIN": Variable("str", "localhost", "admin.example.com", "host name of the back office, to which passkeys of staff are bound (WebAuthn's RP ID), over HTTPS; localhost in a sandbox"),
     "PARTNER_API_SANDBOX": Variable("bool", False, "true", "this installation is a sandbox: sandbox seed may write, and GraphiQL gets a key"),
     "PARTNER_API_SANDBOX_KEY": Variable("str", "", "service-apikey_demo_…", "the key that GraphiQL uses in a sandbox"),
     "PARTNER_API_BASE_URL": Variable("url", "https://api.example.com", "https://api.example.com", "production address, shown to partners"),
@@ -164,6 +165,7 @@ PARTNER_API_SANDBOX: bool = values["PARTNER_API_SANDBOX"]
 PARTNER_API_STAFF_OTP: bool = (
     values["PARTNER_API_STAFF_OTP"] and not PARTNER_API_SANDBOX
 )
+PARTNER_API_PASSKEY_DOMAIN: str = values["PARTNER_API_PASSKEY_DOMAIN"]
 PARTNER_API_SANDBOX_KEY: str = values["PARTNER_API_SANDBOX_KEY"]
 PARTNER_API_BASE_URL: str = values["PARTNER_API_BASE_URL"]
 PARTNER_API_SANDBOX_URL: str = values["PARTNER_API_SANDBOX_URL"]

@@ -27,6 +27,7 @@ ORDER = [
     "accounts.access",
     "accounts.totals",
     "accounts.people",
+    "accounts.passkeys",
     "accounts.approvals",
     "accounts.history",
     "accounts.keys",

@@ -11,6 +11,7 @@ from django.db import models
 from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Now
 
+from accounts.passkeys.models import Assertion
 from accounts.people.models import User
 from partnerapi.core.constraints import check
 
@@ -49,6 +50,11 @@ class ApprovalPolicy(models.Model):
     whose access changed recently (`approvals_rests_until`) does nothing alone.
     """
 
+    SIGNED = (
+        *(ApprovalKind.MINT, ApprovalKind.REVERSAL, ApprovalKind.KEY),
+        *(ApprovalKind.STATEMENT, ApprovalKind.WITHDRAWAL, ApprovalKind.ASSIGNMENT),
+    )
+    """What a migration begins with, for kinds that are decided with a passkey."""
     FROM_AMOUNTS: dict[str, int] = {ApprovalKind.DELIVERY: 10_000}
     """What a migration begins with, for kinds that need no one below an amount."""
 
@@ -66,6 +72,11 @@ class ApprovalPolicy(models.Model):
         decimal_places=0,
         null=True,
         help_text="The same limit for all people together. Empty: unlimited.",
+    )
+    allows_code = models.BooleanField(
+        db_default=True,
+        help_text="Decisions need no passkey. Until a statement of the register lists "
+        "the first passkey, none needs one.",
     )
 
     class Meta:
@@ -186,6 +197,16 @@ class ApprovalDecision(models.Model):
         User, models.PROTECT, related_name="approval_decisions"
     )
     decided_at = models.DateTimeField(db_default=Now(), editable=False)
+    # The writer alone names one; an index and a key would lock the table for long.
+    assertion = models.ForeignKey(
+        Assertion,
+        models.PROTECT,
+        null=True,
+        db_constraint=False,
+        db_index=False,
+        related_name="decisions",
+        help_text="What signs it; empty: a decision by code.",
+    )
 
     def __str__(self):
         return f"{self.verdict}: {self.request}"

@@ -4,7 +4,8 @@ A statement is a file of two lines: a JSON object, and the base64 of the Ed25519
 signature of that line's UTF-8. The object names all issuers; for each token, its
 issuer, its creation, how many entries and prices there are and the digests of their
 chains; for each table of TABLES, how many of its rows are older than an hour and the
-SHA-256 of their lines; and the SHA-256 of the names that holders had then.
+SHA-256 of their lines; the SHA-256 of the names that holders had then; and the passkeys
+of staff that were vouched for.
 
 A person who rewrites covered rows must also forge the statement: the database's owner
 has neither its key nor access to the place where it is kept.
@@ -27,6 +28,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import (
 )
 from django.db import connection, transaction
 
+from accounts.approvals.verification import passkeys_stated
+from accounts.passkeys.models import Passkey
 from issuers.register.chains import Chain, digest_after, rows_of
 from issuers.register.names import name_at
 from partnerapi.core.database import SCHEMA_FIRST
@@ -45,6 +48,9 @@ class Kept(NamedTuple):
 
 TABLES = (
     Kept("accounts_accountstatuschange", "id", "recorded_at"),
+    Kept("accounts_approvalrequest", "id", "filed_at"),
+    Kept("accounts_approvaldecision", "request_id", "decided_at"),
+    Kept("accounts_assertion", "id", "made_at"),
     Kept("accounts_userholdername", "id", "replaced_at"),
     Kept("issuers_legacyshareholder", "id", "delivered_at"),
     Kept("django_admin_log", "id", "action_time"),
@@ -80,6 +86,7 @@ def write_statement(directory: Path, key: Ed25519PrivateKey, at: datetime) -> Pa
         file.flush()
         os.fsync(file.fileno())
     unfinished.rename(path)
+    Passkey.objects.note_listed([one["passkey"] for one in said["passkeys"]])
     return path
 
 
@@ -110,12 +117,14 @@ def take_statement(at: datetime) -> dict[str, Any]:
             )
         rows, digest = names_digest(tokens, until)
         names = {"until": until.isoformat(), "rows": rows, "digest": digest}
+        passkeys = passkeys_stated()
     return {
         "at": at.isoformat(),
         "issuers": issuers,
         "tokens": tokens,
         "tables": tables,
         "names": names,
+        "passkeys": passkeys,
     }
 
 
@@ -152,16 +161,7 @@ def differences(said: dict[str, Any]) -> Iterator[str]:
                         f"digest is {now}, not {token[digest]}."
                     )
         yield from late_additions(said)
-        for stated in said["tables"]:
-            table = next(one for one in TABLES if one.name == stated["table"])
-            until = datetime.fromisoformat(stated["until"])
-            rows, now = table_digest(table, stated["columns"], until)
-            if (rows, now) != (stated["rows"], stated["digest"]):
-                yield (
-                    f"The rows of {table.name} until {stated['until']} are not those "
-                    f"that were stated: {rows:,} instead of {stated['rows']:,}, and "
-                    f"their digest is {now}, not {stated['digest']}."
-                )
+        yield from table_differences(said["tables"])
         stated = said["names"]
         until = datetime.fromisoformat(stated["until"])
         rows, now = names_digest(said["tokens"], until)
@@ -170,6 +170,20 @@ def differences(said: dict[str, Any]) -> Iterator[str]:
                 f"The names of holders as of {stated['until']} are not those that were "
                 f"stated: {rows:,} instead of {stated['rows']:,}, and their digest is "
                 f"{now}, not {stated['digest']}."
+            )
+
+
+def table_differences(tables: list[dict[str, Any]]) -> Iterator[str]:
+    """Tables of a statement whose covered rows have changed."""
+    for stated in tables:
+        table = next(one for one in TABLES if one.name == stated["table"])
+        until = datetime.fromisoformat(stated["until"])
+        rows, now = table_digest(table, stated["columns"], until)
+        if (rows, now) != (stated["rows"], stated["digest"]):
+            yield (
+                f"The rows of {table.name} until {stated['until']} are not those "
+                f"that were stated: {rows:,} instead of {stated['rows']:,}, and "
+                f"their digest is {now}, not {stated['digest']}."
             )
 
 

@@ -37,6 +37,7 @@ RUNGS = (
     ),
     Rung("an import of legacy shareholders, by issuer", (PARAMETER,)),
     Rung("a request for a second person", ("accounts_approvalrequest",)),
+    Rung("passkeys of staff, by id", ("accounts_passkey",)),
     Rung("an issuer", ("issuers_issuer",)),
     Rung("legacy shareholders, by id", ("issuers_legacyshareholder",)),
     Rung("holder profiles, by user", ("accounts_userholder",)),

@@ -1,5 +1,5 @@
 -- Returns the active members of staff that may decide any kind of request.
--- called by: accounts_note_staff
+-- called by: accounts_note_staff, passkeys_revoke, passkeys_vouch
 CREATE OR REPLACE FUNCTION public.approvals_deciders()
 RETURNS SETOF accounts_user LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp

@@ -1,5 +1,5 @@
 -- Whether an active member of staff has a right of approvals, directly or by a group.
--- called by: approvals_decide, approvals_decide_requests, approvals_file,
+-- called by: approvals_decide, approvals_decide_each, approvals_file,
 --     approvals_file_request, approvals_use_each
 CREATE OR REPLACE FUNCTION public.approvals_may(person uuid, wanted text)
 RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER

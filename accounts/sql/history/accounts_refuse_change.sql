@@ -32,6 +32,10 @@ CREATE OR REPLACE TRIGGER accounts_refuse_change BEFORE DELETE OR UPDATE OR TRUN
     EXECUTE FUNCTION public.accounts_refuse_change();
 
 CREATE OR REPLACE TRIGGER accounts_refuse_change BEFORE DELETE OR UPDATE OR TRUNCATE
+    ON public.accounts_assertion FOR EACH STATEMENT
+    EXECUTE FUNCTION public.accounts_refuse_change();
+
+CREATE OR REPLACE TRIGGER accounts_refuse_change BEFORE DELETE OR UPDATE OR TRUNCATE
     ON public.accounts_bankline FOR EACH STATEMENT
     EXECUTE FUNCTION public.accounts_refuse_change();
 
@@ -86,4 +90,13 @@ CREATE OR REPLACE TRIGGER accounts_refuse_removal BEFORE DELETE OR TRUNCATE
 
 CREATE OR REPLACE TRIGGER staff_log_is_appended_to BEFORE UPDATE OR TRUNCATE
     ON public.django_admin_log FOR EACH STATEMENT
+    EXECUTE FUNCTION public.accounts_refuse_change();
+
+CREATE OR REPLACE TRIGGER accounts_refuse_change BEFORE DELETE OR UPDATE OF id, person_id,
+        credential, public_key, domain, created_at OR TRUNCATE
+    ON public.accounts_passkey FOR EACH STATEMENT
+    EXECUTE FUNCTION public.accounts_refuse_change();
+
+CREATE OR REPLACE TRIGGER accounts_refuse_change BEFORE DELETE OR UPDATE OR TRUNCATE
+    ON public.accounts_passkeyvoucher FOR EACH STATEMENT
     EXECUTE FUNCTION public.accounts_refuse_change();

@@ -333,7 +333,7 @@ def may_collect(request: HttpRequest, asked: ApprovalRequest) -> bool:
 class ApprovalPolicyAdmin(ReadOnlyAdmin):
     """Only the owner of the tables changes what needs a second person."""
 
-    list_display = ["kind", "is_required", "from_amount", "from_total"]
-    fields = ["kind", "is_required", "from_amount", "from_total"]
+    list_display = ["kind", "is_required", "from_amount", "from_total", "allows_code"]
+    fields = ["kind", "is_required", "from_amount", "from_total", "allows_code"]
     ordering = ["kind"]
     search_fields = ["^kind"]

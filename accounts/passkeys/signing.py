@@ -1,0 +1,179 @@
+"""Enrols passkeys of staff and checks what they sign, before it is written.
+
+The device signs a challenge, the SHA-256 of the digests of what its person confirms
+together. `verify approvals` checks the same from outside, without this module.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from uuid_utils.compat import uuid7
+from webauthn import verify_authentication_response, verify_registration_response
+from webauthn.helpers import (
+    base64url_to_bytes,
+    parse_authentication_credential_json,
+)
+from webauthn.helpers.cose import COSEAlgorithmIdentifier
+from webauthn.helpers.decode_credential_public_key import (
+    DecodedEC2PublicKey,
+    decode_credential_public_key,
+)
+from webauthn.helpers.exceptions import WebAuthnException
+
+from accounts.passkeys.models import Passkey
+from accounts.people.models import User
+from partnerapi.core.database import execute, value_of
+
+LOCAL = "localhost"
+
+
+class NotSigned(Exception):
+    """A passkey was not enrolled, or has not signed this; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """An assertion whose signature was checked, in the order in which it is written."""
+
+    key: UUID
+    authenticator_data: bytes
+    client_data: bytes
+    signature: bytes
+
+
+def challenge_of(digests: Iterable[bytes]) -> bytes:
+    return sha256(b"".join(sorted(digests))).digest()
+
+
+def domain() -> str:
+    """The RP ID of this installation."""
+    return settings.PARTNER_API_PASSKEY_DOMAIN
+
+
+def is_own(origin: str, domain: str) -> bool:
+    """Whether an origin is of this domain, over HTTPS where it is remote."""
+    address = urlsplit(origin)
+    schemes = {"https", "http"} if domain == LOCAL else {"https"}
+    return address.hostname == domain and address.scheme in schemes
+
+
+def enrol(person: User, name: str, challenge: bytes, answer: str) -> Passkey:
+    """Keep a new passkey, which does not count before others vouch for it.
+
+    Raises:
+        NotSigned
+    """
+    try:
+        found = verify_registration_response(
+            credential=answer,
+            expected_challenge=challenge,
+            expected_rp_id=domain(),
+            expected_origin=origins_of(answer),
+            require_user_verification=True,
+            supported_pub_key_algs=[COSEAlgorithmIdentifier.ECDSA_SHA_256],
+        )
+        key = decode_credential_public_key(found.credential_public_key)
+    except (WebAuthnException, ValueError, KeyError, TypeError) as error:
+        raise NotSigned(f"The passkey was not accepted: {error}") from None
+    assert isinstance(key, DecodedEC2PublicKey)
+    made = Passkey(
+        id=uuid7(),
+        person=person,
+        name=name,
+        credential=found.credential_id,
+        public_key=b"\x04" + key.x + key.y,
+        domain=domain(),
+    )
+    write(
+        "SELECT passkeys_enrol(%s, %s, %s, %s, %s, %s)",
+        [made.pk, person.pk, name, made.credential, made.public_key, made.domain],
+    )
+    return made
+
+
+def check(person: User, digests: Sequence[bytes], answer: str) -> Signed:
+    """The assertion in a browser's answer, by a passkey of this person that counts.
+
+    Raises:
+        NotSigned
+    """
+    try:
+        credential = parse_authentication_credential_json(answer)
+        key = Passkey.objects.get(person=person, credential=credential.raw_id)
+        verify_authentication_response(
+            credential=credential,
+            expected_challenge=challenge_of(digests),
+            expected_rp_id=key.domain,
+            expected_origin=origins_of(answer),
+            credential_public_key=cose(bytes(key.public_key)),
+            credential_current_sign_count=key.sign_count,
+            require_user_verification=True,
+        )
+    except Passkey.DoesNotExist:
+        raise NotSigned("This passkey is not enrolled for you.") from None
+    except (WebAuthnException, ValueError, KeyError, TypeError) as error:
+        raise NotSigned(f"The signature was not accepted: {error}") from None
+    answered = credential.response
+    return Signed(
+        key.pk,
+        answered.authenticator_data,
+        answered.client_data_json,
+        answered.signature,
+    )
+
+
+def vouch(newer: Passkey, signer: User, answer: str) -> None:
+    """Sign a new passkey with an older one, of its person or of another decider.
+
+    Raises:
+        NotSigned
+    """
+    signed = check(signer, [digest_of(newer)], answer)
+    write(
+        "SELECT passkeys_vouch(%s, %s, %s, %s, %s, %s)",
+        [newer.pk, signed.key, signer.pk, *fields(signed)],
+    )
+
+
+def revoke(passkey: Passkey, revoker: User) -> None:
+    """
+    Raises:
+        NotSigned: this person may not end it.
+    """
+    write("SELECT passkeys_revoke(%s, %s)", [passkey.pk, revoker.pk])
+
+
+def digest_of(passkey: Passkey) -> bytes:
+    return bytes(value_of("SELECT passkeys_digest(%s)", [passkey.pk]))
+
+
+def fields(signed: Signed) -> tuple[bytes, bytes, bytes]:
+    return signed.authenticator_data, signed.client_data, signed.signature
+
+
+def write(statement: str, arguments: Sequence[Any]) -> None:
+    try:
+        with transaction.atomic():
+            execute(statement, arguments)
+    except IntegrityError as error:
+        raise NotSigned(str(error).splitlines()[0]) from None
+
+
+def origins_of(answer: str) -> list[str]:
+    """The origin that an answer names where it is ours; the library compares it."""
+    told = json.loads(answer)["response"]["clientDataJSON"]
+    origin = json.loads(base64url_to_bytes(told))["origin"]
+    return [origin] if is_own(origin, domain()) else []
+
+
+def cose(point: bytes) -> bytes:
+    """A public key as WebAuthn has it: a map of CBOR, of ES256 on P-256."""
+    x, y = point[1:33], point[33:]
+    return b"\xa5\x01\x02\x03\x26\x20\x01\x21\x58\x20" + x + b"\x22\x58\x20" + y
