@@ -162,8 +162,6 @@ WRITERS = {
         "marketdata.trading.round",
     },
     "accounts.cash.writer.write_each": {
-        "accounts.cash.bank_statements",
-        "accounts.cash.suspense",
         "marketdata.trading.busts",
         "marketdata.trading.writing",
     },

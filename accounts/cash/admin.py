@@ -267,7 +267,7 @@ class WithdrawalAdmin(ListWithActions, ByIdentifierAdmin):
         refused = 0
         for withdrawal in queryset.order_by("pk"):
             try:
-                refuse(withdrawal, reason)
+                refuse(withdrawal, reason, request.user.email)
             except NotRefused as error:
                 self.message_user(
                     request,

@@ -28,10 +28,12 @@ from accounts.cash.models import (
     BankLine,
     BankStatement,
     CashAccount,
+    CashHead,
     Withdrawal,
 )
-from accounts.cash.writer import Kind, Payment, lock_heads, platform_account, write_each
+from accounts.cash.writer import lock_heads, platform_account
 from partnerapi.core.csv_tables import CsvRow, read_table
+from partnerapi.core.database import value_of
 from partnerapi.core.money import euros
 from partnerapi.core.problems import Problem, Problems, WrongFileError
 from partnerapi.core.progress import Begin
@@ -89,8 +91,9 @@ def book_statement(
 ) -> Booked:
     """Book the new lines of a CSV, all of them or none.
 
-    `closing_balance` is the bank's own balance after the last line, in euro cents. At
-    the commit the database requires an approval of the credits to clients.
+    `closing_balance` is the bank's own balance after the last line, in euro cents. The
+    database requires an approval of the credits to clients. A dry run locks and writes
+    nothing.
 
     Raises:
         WrongFileError: the file's problems, by line, field and rule.
@@ -111,15 +114,19 @@ def book_statement(
                 booked_by=booked_by,
             ),
             {line.reference: number for number, line in lines},
+            dry_run=dry_run,
         )
-        transaction.set_rollback(dry_run)
     advance(len(lines))
     booked.ignored_columns = table.ignored_columns
     return booked
 
 
 def book_lines(
-    lines: list[BankLine], statement: BankStatement, numbers: dict[str, int]
+    lines: list[BankLine],
+    statement: BankStatement,
+    numbers: dict[str, int],
+    *,
+    dry_run: bool = False,
 ) -> Booked:
     """Book the new lines in this transaction.
 
@@ -132,29 +139,32 @@ def book_lines(
     clients = clients_of(lines)
     withdrawals = withdrawals_of(lines)
     bank, suspense = (platform_account(kind) for kind in ("BANK", "SUSPENSE"))
+    owners = [client.account_id for client in clients.values() if client.account_id]
     # A shared lock: an account cannot close while its deposit is being booked.
-    standing = {
-        account.pk: account.status
-        for account in Account.objects.raw(
-            SHARE, [[client.account_id for client in clients.values()]]
-        )
-    }
-    heads = lock_heads(
-        [
-            bank,
-            suspense,
-            *(client.pk for client in clients.values()),
-            *(withdrawal.cash_account_id for withdrawal in withdrawals.values()),
-        ]
+    accounts = (
+        Account.objects.filter(pk__in=owners)
+        if dry_run
+        else Account.objects.raw(SHARE, [owners])
+    )
+    standing = {account.pk: account.status for account in accounts}
+    named = [
+        bank,
+        suspense,
+        *(client.pk for client in clients.values()),
+        *(withdrawal.cash_account_id for withdrawal in withdrawals.values()),
+    ]
+    balances = (
+        dict(CashHead.objects.filter(pk__in=named).values_list("pk", "balance"))
+        if dry_run
+        else {key: head.balance for key, head in lock_heads(named).items()}
     )
     # Under the bank's lock: two commands that book the same file run in turn.
     known = BankLine.objects.in_bulk([line.reference for line in lines])
     # Their statuses may have changed before the heads were locked.
     withdrawals = withdrawals_of(lines)
-    booked = Booked(balance=-heads[bank].balance)
-    new: list[BankLine] = []
-    payments: list[Payment] = []
+    booked = Booked(balance=-balances[bank])
     entered: list[list[Any]] = []
+    paid: list[UUID | None] = []
     problems = Problems()
     for line in lines:
         if before := known.get(line.reference):
@@ -176,20 +186,13 @@ def book_lines(
             )
             problems.append(Problem(numbers[line.reference], "amount", rule))
             break
-        new.append(line)
         found = references_in(line.text)
         amount = abs(line.amount)
         if line.amount > 0:
             client = clients.get(found)
             why = no_deposit(found, client, standing)
-            target = suspense if why or client is None else client.pk
-            payments.append(
-                Payment(
-                    Kind.DEPOSIT, bank, target, amount, statement.booked_by,
-                    reference=line.reference,
-                )
-            )  # fmt: skip
-            moved = target
+            moved = suspense if why or client is None else client.pk
+            paid.append(None)
             if not why:
                 booked.deposits += 1
                 booked.deposited += amount
@@ -197,27 +200,17 @@ def book_lines(
             # A withdrawal is paid once, by the first line that names it.
             withdrawal = withdrawals.get(found)
             why = no_withdrawal(found, withdrawal, amount)
-            paid = withdrawal if withdrawal and not why else None
-            moved = paid.cash_account_id if paid else suspense
-            payments.append(
-                Payment(
-                    Kind.WITHDRAWAL,
-                    moved,
-                    bank,
-                    amount,
-                    statement.booked_by,
-                    reference=line.reference,
-                    withdrawal=paid.pk if paid else None,
-                )
-            )
-            if paid:
+            is_paid = withdrawal is not None and not why
+            moved = withdrawal.cash_account_id if withdrawal and is_paid else suspense
+            paid.append(withdrawal.pk if withdrawal and is_paid else None)
+            if is_paid:
                 del withdrawals[found]
                 booked.withdrawals += 1
                 booked.withdrawn += amount
         if why:
             booked.unknown.append(f"{line.reference}, {euros(line.amount)}: {why}")
         else:
-            was = heads[moved].balance
+            was = balances[moved]
             _, before_line = booked.moved.get(moved, (was, was))
             booked.moved[moved] = was, before_line + line.amount
         said = line.reference, line.text, str(line.amount), str(line.date), moved
@@ -237,14 +230,17 @@ def book_lines(
     same = BankStatement.objects.filter(
         digest=statement.digest, closing_balance=closing
     )
-    booked.is_known = not new and same.exists()
-    if not booked.is_known:
-        statement.booked_balance = booked.balance
-        statement.save()
-        for line in new:
-            line.statement = statement
-        BankLine.objects.bulk_create(new, 1_000)
-        write_each(payments)
+    booked.is_known = not entered and same.exists()
+    if not (booked.is_known or dry_run):
+        columns = map(list, zip(*entered, strict=True)) if entered else [[]] * 5
+        value_of(
+            BOOK,
+            [
+                *(statement.booked_by, statement.name, statement.digest, closing),
+                *columns,
+                paid,
+            ],
+        )
     return booked
 
 
@@ -261,9 +257,7 @@ class BookStatement:
     """
 
     def preview(self, request: ApprovalRequest) -> Preview:
-        with transaction.atomic():
-            booked = self.book_request(request)
-            transaction.set_rollback(True)
+        booked = self.book_request(request, dry_run=True)
         rows = [
             ("File", "", request.content["name"]),
             ("SHA-256 of the file", "", request.content["digest"]),
@@ -289,7 +283,9 @@ class BookStatement:
     def execute(self, request: ApprovalRequest) -> Booked:
         return self.book_request(request)
 
-    def book_request(self, request: ApprovalRequest) -> Booked:
+    def book_request(
+        self, request: ApprovalRequest, *, dry_run: bool = False
+    ) -> Booked:
         content = request.content
         lines = [
             BankLine(
@@ -307,7 +303,8 @@ class BookStatement:
             booked_by=request.filed_by.email or "",
         )
         try:
-            booked = book_lines(lines, statement, {line.reference: 0 for line in lines})
+            numbers = {line.reference: 0 for line in lines}
+            booked = book_lines(lines, statement, numbers, dry_run=dry_run)
         except WrongFileError as error:
             raise Superseded(str(error.problems[0])) from None
         except OtherBalance as error:
@@ -470,3 +467,7 @@ def day_of(text: str) -> date | None:
 
 
 SHARE = "SELECT * FROM accounts_share(%s::uuid[])"
+BOOK = """
+    SELECT cash_book_statement(%s, %s, %s, %s, %s::text[], %s::text[], %s::bigint[],
+        %s::date[], %s::bigint[], %s::uuid[])
+"""

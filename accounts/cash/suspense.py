@@ -1,5 +1,6 @@
 """Unallocated money: booked to SUSPENSE, until staff assign it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import Exists, Model, OuterRef, QuerySet
@@ -8,7 +9,8 @@ from accounts.accounts.models import Account
 from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from accounts.cash.models import CashAccount, CashTransaction
-from accounts.cash.writer import Kind, Payment, lock_heads, write_each
+from accounts.cash.writer import Kind, lock_heads
+from partnerapi.core.database import value_of
 from partnerapi.core.money import euros
 
 
@@ -62,24 +64,24 @@ class AssignMoney:
 
     def preview(self, request: ApprovalRequest) -> Preview:
         content = request.content
-        payment = self.payment(request)
+        source, target, amount = self.movement(content)
         places = CashAccount.objects.select_related(
             "account__partner", "account__user", "head"
-        ).in_bulk([payment.source, payment.target])
+        ).in_bulk([source, target])
         of = CashTransaction.objects.get(pk=content["assigns"] or content["reverses"])
         first = of.assigns or of
         line = first.reference
         assert line is not None
         rows = [
-            ("Amount", "", euros(payment.amount)),
+            ("Amount", "", euros(amount)),
             ("Bank line", "", line.reference),
             ("Text of the bank line", "", line.text),
             ("Date of the bank line", "", str(line.date)),
         ]
         links: dict[str, Model] = {"Bank line": line}
         for name, place, moved in (
-            ("From", places[payment.source], -payment.amount),
-            ("To", places[payment.target], payment.amount),
+            ("From", places[source], -amount),
+            ("To", places[target], amount),
         ):
             rows.append((name, "", str(place)))
             links[name] = place.account or place
@@ -94,16 +96,17 @@ class AssignMoney:
         of = CashTransaction.objects.get(pk=content["assigns"] or content["reverses"])
         # From here on, any other writer that would move this money waits.
         lock_heads([of.source_id, of.target_id, content["to"]])
-        [entered] = write_each([self.payment(request)])
+        self.movement(content)
+        moved = [content[name] for name in ("assigns", "reverses", "to", "reason")]
+        entered = value_of(MOVE, [request.filed_by.email or "", *moved])
         return CashTransaction.objects.get(pk=entered)
 
-    def payment(self, request: ApprovalRequest) -> Payment:
-        """The payment, checked against the present balances.
+    def movement(self, content: Mapping[str, Any]) -> tuple[int, int, int]:
+        """From where to where how much moves, by the present balances.
 
         Raises:
             Superseded
         """
-        content, actor = request.content, request.filed_by.email or ""
         if content["assigns"]:
             deposit = unassigned_deposits().filter(pk=content["assigns"]).first()
             if deposit is None:
@@ -113,10 +116,7 @@ class AssignMoney:
             assert account is not None
             if account.status not in (Account.Status.ACTIVE, Account.Status.SUSPENDED):
                 raise Superseded(f"The account is {account.status}.")
-            return Payment(
-                Kind.DEPOSIT, deposit.target_id, client.pk, deposit.amount, actor,
-                content["reason"], assigns=deposit.pk,
-            )  # fmt: skip
+            return deposit.target_id, client.pk, deposit.amount
         assignment = CashTransaction.objects.select_related("target__head").get(
             pk=content["reverses"]
         )
@@ -128,7 +128,7 @@ class AssignMoney:
                 f"The account has {euros(available)} available; "
                 f"{euros(assignment.amount)} would be returned."
             )
-        return Payment(
-            Kind.REVERSAL, assignment.target_id, assignment.source_id,
-            assignment.amount, actor, content["reason"], reverses=assignment.pk,
-        )  # fmt: skip
+        return assignment.target_id, assignment.source_id, assignment.amount
+
+
+MOVE = "SELECT cash_move_receipt(%s, %s, %s, %s, %s)"

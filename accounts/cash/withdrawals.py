@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from uuid_utils.compat import uuid7
 
 from accounts.accounts.models import Account, AccountNotActive
 from accounts.applicants.models import DuplicateReference
@@ -28,6 +29,8 @@ def request_withdrawal(
     account: Account, amount: int, reference: str, requested_by: str
 ) -> Withdrawal:
     """Reserve euro cents of an account's cash for a payment to its client.
+
+    `requested_by` is the login of the account's partner.
 
     Raises:
         AccountNotActive
@@ -58,17 +61,14 @@ def request_withdrawal(
                 available=head.available,
                 required=amount,
             )
-        withdrawal = Withdrawal.objects.create(
-            cash_account=cash,
-            amount=amount,
-            reference=reference,
-            requested_by=requested_by,
+        withdrawal: Withdrawal
+        [withdrawal] = Withdrawal.objects.raw(
+            WITHDRAW, [requested_by, uuid7(), account.pk, amount, reference]
         )
-    withdrawal.refresh_from_db()
     return withdrawal
 
 
-def refuse(withdrawal: Withdrawal, reason: str) -> None:
+def refuse(withdrawal: Withdrawal, reason: str, refused_by: str) -> None:
     """End a withdrawal that is REQUESTED, and free its cash; the partner reads why.
 
     Raises:
@@ -76,11 +76,18 @@ def refuse(withdrawal: Withdrawal, reason: str) -> None:
     """
     with transaction.atomic():
         lock_heads([withdrawal.cash_account_id])
-        requested = Withdrawal.objects.filter(pk=withdrawal.pk, status=Status.REQUESTED)
-        if not requested.update(status=Status.REFUSED, status_reason=reason):
-            withdrawal.refresh_from_db()
+        withdrawal.refresh_from_db()
+        if withdrawal.status != Status.REQUESTED:
             raise NotRefused(f"The withdrawal is now {withdrawal.status}.")
+        decide(withdrawal, Status.REFUSED, reason, refused_by)
     withdrawal.refresh_from_db()
+
+
+def decide(withdrawal: Withdrawal, status: str, reason: str, actor: str) -> Withdrawal:
+    """Write the withdrawal's next status; the member of staff `actor` decided it."""
+    decided: Withdrawal
+    [decided] = Withdrawal.objects.raw(DECIDE, [actor, withdrawal.pk, status, reason])
+    return decided
 
 
 def content_of(withdrawal: Withdrawal, status: str, reason: str = "") -> dict[str, Any]:
@@ -161,11 +168,11 @@ class MoveWithdrawal:
         # Closing or suspending an account locks it before its cash, too.
         [_] = Account.objects.raw(SHARE, [withdrawal.cash_account.account_id])
         lock_heads([withdrawal.cash_account_id])
-        moved = Withdrawal.objects.filter(pk=withdrawal.pk, status=BEFORE[status])
-        if not moved.update(status=status, status_reason=request.content["reason"]):
+        withdrawal.refresh_from_db(fields=["status"])
+        if withdrawal.status != BEFORE[status]:
             raise Superseded(CHANGED)
-        withdrawal.refresh_from_db()
-        return withdrawal
+        reason, asked_by = request.content["reason"], request.filed_by.email or ""
+        return decide(withdrawal, status, reason, asked_by)
 
     def withdrawal(self, content: dict[str, Any]) -> tuple[Withdrawal, str]:
         status = content["status"]
@@ -185,3 +192,5 @@ class MoveWithdrawal:
 
 CHANGED = "The withdrawal's status has changed since the request."
 SHARE = "SELECT * FROM accounts_share(ARRAY[%s]::uuid[])"
+WITHDRAW = "SELECT * FROM cash_withdraw(%s, %s, %s, %s, %s)"
+DECIDE = "SELECT * FROM cash_decide_withdrawal(%s, %s, %s, %s)"

@@ -1,8 +1,8 @@
-"""Writes cash: locks its accounts, and enters transactions by double entry.
+"""Locks cash accounts, and enters the payments of trades by double entry.
 
-Nothing else writes transactions. `cash_post` derives the postings, balances and
-reserved amounts from them, and refuses a transaction that does not add up. Amounts are
-euro cents.
+Only the database's writers (`cash_book_statement`, `cash_withdraw`, …) write cash: they
+derive postings, balances and reserved amounts, and refuse what does not add up. Amounts
+are euro cents.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from operator import itemgetter
 from typing import NamedTuple
-from uuid import UUID
 
 from accounts.accounts.models import Account
 from accounts.cash.models import CashAccount, CashTransaction
@@ -32,10 +31,9 @@ class InsufficientFunds(PartnerAPIError):
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """A movement of cash between two cash accounts, by their ids.
+    """A movement of cash between two clients' cash accounts, by their ids.
 
-    `reference` is that of a bank line, for a payment from or to the bank; `reverses`
-    and `assigns` are ids of transactions.
+    `reverses` is the id of the trade's transaction that a bust undoes.
     """
 
     kind: str
@@ -44,10 +42,7 @@ class Payment:
     amount: int
     actor: str
     reason: str = ""
-    reference: str | None = None
     reverses: int | None = None
-    assigns: int | None = None
-    withdrawal: UUID | None = None
 
 
 class LockedHead(NamedTuple):
@@ -72,7 +67,7 @@ def lock_heads(cash_accounts: Iterable[int]) -> dict[int, LockedHead]:
 
 
 def write_each(payments: Sequence[Payment], at: datetime | None = None) -> list[int]:
-    """Enter payments in order, in two statements; return the transactions' ids.
+    """Enter payments of trades in order, in two statements; return their ids.
 
     `at` is the time of all payments, taken in this transaction; the default is the
     time of the lock. An account's times never run backwards, so a payment may get a
@@ -89,13 +84,18 @@ def write_each(payments: Sequence[Payment], at: datetime | None = None) -> list[
     columns = zip(
         *(
             (
-                p.kind, p.source, p.target, p.amount, p.actor, p.reason, p.reference,
-                p.reverses, p.assigns, p.withdrawal,
+                p.kind,
+                p.source,
+                p.target,
+                p.amount,
+                p.actor,
+                p.reason,
+                p.reverses,
             )
             for p in payments
         ),
         strict=True,
-    )  # fmt: skip
+    )
     clock = at or max(head.clock for head in heads.values())
     [ids] = fetch(POST, [clock, *map(list, columns)], itemgetter(0))
     return list(ids)
@@ -113,7 +113,6 @@ def platform_account(kind: str) -> int:
 
 HOLD = "SELECT * FROM accounts_hold_cash(%s::bigint[])"
 POST = """
-    SELECT cash_post(%s, %s::text[], %s::bigint[], %s::bigint[], %s::bigint[],
-        %s::text[], %s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::uuid[],
-        '{}', '{}')
+    SELECT cash_post_trades(%s, %s::text[], %s::bigint[], %s::bigint[], %s::bigint[],
+        %s::text[], %s::text[], %s::bigint[])
 """

@@ -41,12 +41,12 @@ APPLICATION: Mapping[str, str] = {
     "accounts_approvalpolicy": READ,
     "accounts_approvalrequest": READ,
     "accounts_assertion": READ,
-    "accounts_bankline": APPEND,
-    "accounts_bankstatement": APPEND,
+    "accounts_bankline": READ,
+    "accounts_bankstatement": READ,
     "accounts_cashaccount": READ,
     "accounts_cashhead": READ,
     "accounts_cashposting": READ,
-    "accounts_cashtransaction": APPEND,
+    "accounts_cashtransaction": READ,
     "accounts_country": ALL,
     "accounts_holderimport": APPEND,
     "accounts_investorattestation": APPEND,
@@ -69,7 +69,7 @@ APPLICATION: Mapping[str, str] = {
     "accounts_user_user_permissions": ALL,
     "accounts_userholder": ALL,
     "accounts_userholdername": READ,
-    "accounts_withdrawal": KEEP,
+    "accounts_withdrawal": READ,
     "auth_group": ALL,
     "auth_group_permissions": ALL,
     "auth_permission": READ,
@@ -155,6 +155,10 @@ file says `called by: application`."""
 RELEASE_BEFORE: Mapping[str, str] = {
     "accounts_approvaldecision": APPEND,
     "accounts_approvalrequest": APPEND,
+    "accounts_bankline": APPEND,
+    "accounts_bankstatement": APPEND,
+    "accounts_cashtransaction": APPEND,
+    "accounts_withdrawal": KEEP,
 }
 """Rights on tables that only the release before needs: it writes them itself."""
 

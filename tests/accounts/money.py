@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from csv import DictReader
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from accounts.accounts.models import Account, Actor
@@ -21,6 +21,7 @@ from accounts.people.models import User
 from partnerapi.sandbox.data.approvals import (
     ASKER,
     carry_out_requests,
+    colleague,
     file_and_approve,
 )
 from partnerapi.staff.approvals.kinds import KINDS
@@ -51,20 +52,25 @@ def bank(*lines: Line, closing_balance: int | None = None) -> Booked:
     Without `closing_balance` the bank says what the books do.
     """
     content = csv(lines)
-    with transaction.atomic(), connection.cursor() as cursor:
+    with transaction.atomic():
         if closing_balance is None:
             closing_balance = at_bank(content)
-        cursor.execute("SET CONSTRAINTS approvals_of_statement DEFERRED")
-        booked = book_statement(
-            content, "test.csv", ASKER, begin, closing_balance=closing_balance
-        )
+
+        def book(dry_run: bool) -> Booked:
+            return book_statement(
+                content,
+                "test.csv",
+                colleague(ASKER).email or "",
+                begin,
+                closing_balance=closing_balance,
+                dry_run=dry_run,
+            )
+
         requests = []
-        if booked.deposits:
+        if (booked := book(dry_run=True)).deposits:
             requests = file_and_approve(ApprovalKind.STATEMENT, booked.content)
         with carry_out_requests(requests):
-            cursor.execute("SET CONSTRAINTS approvals_of_statement IMMEDIATE")
-        cursor.execute("SET CONSTRAINTS approvals_of_statement DEFERRED")
-    return booked
+            return book(dry_run=False)
 
 
 def at_bank(content: bytes) -> int:

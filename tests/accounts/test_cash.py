@@ -15,7 +15,7 @@ from accounts.approvals.four_eyes import NotApproved, Superseded, carry_out, dec
 from accounts.approvals.models import ApprovalKind, ApprovalRequest
 from accounts.cash.bank_statements import book_statement
 from accounts.cash.models import BankLine, BankStatement, CashPosting, Withdrawal
-from accounts.cash.suspense import return_content, unassigned_deposits
+from accounts.cash.suspense import MOVE, return_content, unassigned_deposits
 from accounts.cash.verification import INVARIANTS, verify
 from accounts.cash.withdrawals import (
     MoveWithdrawal,
@@ -26,9 +26,15 @@ from accounts.cash.withdrawals import (
 )
 from accounts.cash.writer import InsufficientFunds, Payment, account_of, write_each
 from accounts.keys.models import Partner
+from partnerapi.core.database import value_of
 from partnerapi.core.invariants import check_invariants
 from partnerapi.core.problems import WrongFileError
-from partnerapi.sandbox.data.approvals import DECIDER, colleague, file_and_approve
+from partnerapi.sandbox.data.approvals import (
+    ASKER,
+    DECIDER,
+    colleague,
+    file_and_approve,
+)
 from tests.accounts.money import (
     STAFF,
     approve,
@@ -71,12 +77,6 @@ def trade(source: Account, target: Account, cents: int) -> Payment:
 def broken() -> list[str]:
     as_committed()
     return [finding.rule for finding in verify() if finding.breaches]
-
-
-def commit(payment: Payment) -> None:
-    with transaction.atomic():
-        write_each([payment])
-        as_committed()
 
 
 def moved_by(account: Account) -> list[int]:
@@ -128,21 +128,13 @@ def test_unknown_money_waits_with_suspense_until_two_people_assign_it(
 
 def test_money_is_not_assigned_without_a_second_person(account: Account):
     bank(("Hello", 5))
-    deposit = unassigned_deposits().get()
-    payment = Payment(
-        "DEPOSIT",
-        deposit.target_id,
-        account_of(account).pk,
-        5,
-        "me",
-        assigns=deposit.pk,
-    )
-    with pytest.raises(IntegrityError, match="needs an approval"):
-        commit(payment)
+    said = [colleague(ASKER).email, unassigned_deposits().get().pk, None]
+    with pytest.raises(IntegrityError, match="needs an approval"), transaction.atomic():
+        value_of(MOVE, [*said, account_of(account).pk, "A letter"])
 
 
 def test_a_withdrawal_is_reserved_approved_and_paid_by_a_bank_line(account: Account):
-    withdrawal = request_withdrawal(account, 400, "W-1", "partner")
+    withdrawal = request_withdrawal(account, 400, "W-1", account.partner.login)
     assert head_of(account) == (1_000, 400)
     assert iso11649.is_valid(withdrawal.payment_reference)
     # Before it is approved, the line is no one's.
@@ -161,14 +153,15 @@ def test_a_withdrawal_is_reserved_approved_and_paid_by_a_bank_line(account: Acco
 
 
 def test_a_withdrawal_that_ends_otherwise_frees_its_cash(account: Account):
+    decider = colleague(DECIDER).email or ""
     refused, cancelled = (
-        request_withdrawal(account, 500, name, "partner") for name in "ab"
+        request_withdrawal(account, 500, name, account.partner.login) for name in "ab"
     )
-    refuse(refused, "Not to this account")
+    refuse(refused, "Not to this account", decider)
     assert head_of(account) == (1_000, 500)
     approve(cancelled)
     with pytest.raises(NotRefused, match="APPROVED"):
-        refuse(cancelled, "Too late")
+        refuse(cancelled, "Too late", decider)
     cancel(cancelled)
     assert head_of(account) == (1_000, 0)
     ended = Withdrawal.objects.order_by("reference")
@@ -180,24 +173,24 @@ def test_a_withdrawal_that_ends_otherwise_frees_its_cash(account: Account):
 
 
 def test_a_withdrawal_is_refused_with_what_is_there(account: Account):
-    first = request_withdrawal(account, 600, "a", "partner")
+    first = request_withdrawal(account, 600, "a", account.partner.login)
     with pytest.raises(InsufficientFunds) as refused:
-        request_withdrawal(account, 401, "b", "partner")
+        request_withdrawal(account, 401, "b", account.partner.login)
     assert refused.value.details == {"available": 400, "required": 401}
     with pytest.raises(DuplicateReference) as again:
-        request_withdrawal(account, 1, "a", "partner")
+        request_withdrawal(account, 1, "a", account.partner.login)
     assert again.value.details["withdrawalID"] == f"Withdrawal|{first.pk}"
     account.change_status("SUSPENDED", STAFF, None)
     with pytest.raises(AccountNotActive) as suspended:
-        request_withdrawal(account, 1, "c", "partner")
+        request_withdrawal(account, 1, "c", account.partner.login)
     assert suspended.value.details == {"status": "SUSPENDED"}
     with pytest.raises(Superseded, match="SUSPENDED"):
         approve(first)
 
 
 def test_one_person_does_not_approve_a_withdrawal(account: Account):
-    withdrawal = request_withdrawal(account, 600, "a", "partner")
-    other = request_withdrawal(account, 100, "b", "partner")
+    withdrawal = request_withdrawal(account, 600, "a", account.partner.login)
+    other = request_withdrawal(account, 100, "b", account.partner.login)
     content = content_of(withdrawal, "APPROVED")
     [request] = file_and_approve(ApprovalKind.WITHDRAWAL, content)
     carried = request.content
@@ -225,7 +218,7 @@ def test_cash_keeps_an_account_from_being_closed(account: Account):
         connection.cursor() as cursor,
     ):
         cursor.execute(statement, [account.pk])
-    withdrawal = request_withdrawal(account, 1_000, "all", "partner")
+    withdrawal = request_withdrawal(account, 1_000, "all", account.partner.login)
     approve(withdrawal)
     bank((withdrawal.payment_reference, -1_000))
     account.change_status("CLOSED", PARTNER, None)

@@ -1,16 +1,24 @@
 """The application's role alone cannot create or remove cash."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import Error, IntegrityError, connection, transaction
+from django.db import IntegrityError, ProgrammingError, connection, transaction
 
 from accounts.accounts.models import AccountNotEmpty, Actor
+from accounts.approvals.four_eyes import NotApproved
 from accounts.cash.models import CashHead, CashTransaction, Withdrawal
 from accounts.cash.verification import INVARIANTS, verify
-from accounts.cash.withdrawals import request_withdrawal
+from accounts.cash.withdrawals import content_of, request_withdrawal
 from accounts.cash.writer import InsufficientFunds, account_of
+from partnerapi.sandbox.data.approvals import (
+    ASKER,
+    DECIDER,
+    carry_out_requests,
+    file_and_approve,
+)
 from tests.accounts.money import (
     approve,
     bank,
@@ -20,7 +28,7 @@ from tests.accounts.money import (
     new_partner,
     reference_of,
 )
-from tests.owner import as_committed, tamper
+from tests.owner import as_committed, superuser, tamper
 from tests.threads import in_threads
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +47,8 @@ class Cash:
         )
         deposit(self.account, 1_000)
         bank(("Hello", 300, "unknown"))
-        self.withdrawal = request_withdrawal(self.account, 400, "W", "partner")
+        self.withdrawal = request_withdrawal(self.account, 400, "W", partner.login)
+        self.stranger = new_partner()
         kinds = CashHead.objects.exclude(kind="CLIENT").values_list("kind", "pk")
         self.of = dict(kinds)
         as_committed()
@@ -54,6 +63,14 @@ class Cash:
             "suspense": self.of["SUSPENSE"],
             "unknown": deposit.pk,
             "withdrawal": f"'{self.withdrawal.pk}'",
+            "pays": self.withdrawal.payment_reference,
+            "names_a": reference_of(self.account),
+            "names_b": reference_of(self.other),
+            "lies": -CashHead.objects.get(kind="BANK").balance,
+            "account": self.account.pk,
+            "partner": self.account.partner.login,
+            "stranger": self.stranger.login,
+            "staff": ASKER,
         }
 
 
@@ -63,22 +80,17 @@ def cash() -> Cash:
 
 
 ENTER = """INSERT INTO accounts_cashtransaction
-    (kind, amount, source_id, target_id, at, actor, reason{more})
-    VALUES ({values})"""
-
-
-def entered(
-    kind: str, pair: str, amount: int = 1, at: str = "clock_timestamp()", **more
-):
-    """The insertion of a transaction, with further columns."""
-    columns = "".join(f", {column}" for column in more)
-    values = [f"'{kind}'", str(amount), pair, at, "'me'", "''", *more.values()]
-    return ENTER.format(more=columns, values=", ".join(values))
-
-
+    (kind, amount, source_id, target_id, at, actor, reason)
+    VALUES ('DEPOSIT', 1, {bank}, {a}, clock_timestamp(), 'me', '')"""
+STATEMENT = """INSERT INTO accounts_bankstatement
+    (name, digest, closing_balance, booked_balance, booked_by)
+    VALUES ('invented', '', 1, 1, 'ghost@example.com')"""
 LINE = """INSERT INTO accounts_bankline (reference, statement_id, text, amount, date)
-    SELECT 'made up', min(id), '', 5, '2027-01-31' FROM accounts_bankstatement"""
-REFUSED = {
+    SELECT 'made up', min(id), '', 5, '1999-01-31' FROM accounts_bankstatement"""
+WITHDRAWAL = """INSERT INTO accounts_withdrawal (id, cash_account_id, amount,
+    reference, payment_reference, status, status_reason, requested_by)
+    VALUES (gen_random_uuid(), {a}, 1, 'X', '', 'REQUESTED', '', 'me')"""
+NO_RIGHT = {
     "a balance": "UPDATE accounts_cashhead SET balance = balance + 1",
     "what is reserved": "UPDATE accounts_cashhead SET reserved = 0",
     "a reservation": "SELECT accounts_reserve_cash('{{{a}}}', '{{-1}}')",
@@ -86,96 +98,193 @@ REFUSED = {
     "a cash account": "INSERT INTO accounts_cashaccount (kind) VALUES ('CLIENT')",
     "another's cash account": "UPDATE accounts_cashaccount SET account_id = NULL",
     "a posting": "INSERT INTO accounts_cashposting VALUES ({a}, 3, 1, 5, 5)",
+    "a transaction": ENTER,
     "a transaction that changes": "UPDATE accounts_cashtransaction SET amount = 9",
     "a transaction that goes": "DELETE FROM accounts_cashtransaction",
+    "a statement": STATEMENT,
+    "a statement that changes": "UPDATE accounts_bankstatement SET made_in = NULL",
+    "a bank line": LINE,
     "a bank line that changes": "UPDATE accounts_bankline SET amount = 9",
-    "a bank line without its transaction": LINE,
-    "another's money": LINE
-    + ";"
-    + entered("DEPOSIT", "{bank}, {a}", 5, reference="'made up'"),
+    "a withdrawal": WITHDRAWAL,
     "a withdrawal that goes": "DELETE FROM accounts_withdrawal",
     "a withdrawal of less": "UPDATE accounts_withdrawal SET amount = 1",
-    "a withdrawal that no one approved":
-    "UPDATE accounts_withdrawal SET status = 'APPROVED'",
     "a withdrawal that no one paid": "UPDATE accounts_withdrawal SET status = 'PAID'",
-    "a withdrawal that is refused without a reason":
-    "UPDATE accounts_withdrawal SET status = 'REFUSED'",
-    "money from nowhere": entered("DEPOSIT", "{bank}, {a}"),
-    "money that a line brought before":
-    entered("DEPOSIT", "{bank}, {a}", 300, reference="'unknown'"),
-    "money that no one assigned":
-    entered("DEPOSIT", "{suspense}, {a}", 300, assigns_id="{unknown}"),
-    "a part of unknown money":
-    entered("DEPOSIT", "{suspense}, {a}", 299, assigns_id="{unknown}"),
-    "more than there is": entered("TRADE", "{a}, {b}", 601),
-    "more than there is, from nothing": entered("TRADE", "{b}, {a}"),
-    "a trade with the bank": entered("TRADE", "{bank}, {a}"),
-    "a fee without a tariff": entered("FEE", "{a}, {fees}"),
-    "a payment to itself": entered("TRADE", "{a}, {a}"),
-    "a payment of nothing": entered("TRADE", "{a}, {b}", 0),
-    "a payment of less than nothing": entered("TRADE", "{a}, {b}", -5),
+    "payments of any kind": "SELECT cash_post(clock_timestamp(), '{{DEPOSIT}}',"
+    " '{{{bank}}}', '{{{a}}}', '{{5}}', '{{me}}', '{{x}}', '{{NULL}}', '{{NULL}}',"
+    " '{{NULL}}', '{{NULL}}', '{{}}', '{{}}')",
+}
+
+
+@pytest.mark.parametrize("what", NO_RIGHT)
+def test_the_application_has_no_right_to_write_cash_itself(cash: Cash, what: str):
+    with pytest.raises(ProgrammingError, match="permission denied"):
+        attempt(cash, NO_RIGHT[what])
+
+
+def attempt(cash: Cash, statement: str) -> None:
+    """Run a statement that changes no cash, whatever becomes of it."""
+    heads = sorted(CashHead.objects.values_list())
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(statement.format(**cash.words()))
+            as_committed()
+    finally:
+        assert sorted(CashHead.objects.values_list()) == heads
+        assert broken() == []
+
+
+def traded(
+    pair: str,
+    amount: int = 1,
+    *,
+    kind: str = "TRADE",
+    at: str = "clock_timestamp()",
+    reverses: str = "NULL",
+) -> str:
+    source, target = pair.split()
+    return (
+        f"SELECT cash_post_trades({at}, '{{{{{kind}}}}}', ARRAY[{source}]::bigint[],"
+        f" ARRAY[{target}]::bigint[], '{{{{{amount}}}}}', '{{{{me}}}}', ARRAY[''],"
+        f" ARRAY[{reverses}]::bigint[])"
+    )
+
+
+def booked(
+    amount: int = 5,
+    moved: str = "{suspense}",
+    *,
+    by: str = "{staff}",
+    named: str = "''",
+    closing: str = "{lies}",
+    reference: str = "made up",
+    withdrawal: str = "NULL",
+) -> str:
+    return (
+        f"SELECT cash_book_statement('{by}', 'x.csv', '', {closing} + {amount},"
+        f" ARRAY['{reference}'], ARRAY[{named}], ARRAY[{amount}]::bigint[],"
+        f" ARRAY['2027-01-31']::date[], ARRAY[{moved}]::bigint[],"
+        f" ARRAY[{withdrawal}]::uuid[])"
+    )
+
+
+def moved(assigned: str, undone: str, target: str) -> str:
+    return f"SELECT cash_move_receipt('{{staff}}', {assigned}, {undone}, {target}, 'x')"
+
+
+def decided(status: str, why: str = "Why", by: str = "{staff}") -> str:
+    return f"SELECT cash_decide_withdrawal('{by}', {{withdrawal}}, '{status}', '{why}')"
+
+
+def withdrawn(cents: int = 1, by: str = "{partner}") -> str:
+    return (
+        f"SELECT cash_withdraw('{by}', gen_random_uuid(), '{{account}}', {cents}, 'X')"
+    )
+
+
+BY_WRITERS = {
+    "more than there is": (traded("{a} {b}", 601), "cash_reserved_within_balance"),
+    "more than there is, from nothing": (traded("{b} {a}"), "within_balance"),
+    "a trade with the bank": (traded("{bank} {a}"), "between accounts of its kind"),
+    "a fee without a tariff": (traded("{a} {fees}", kind="FEE"), "of trades"),
+    "a deposit as a trade": (traded("{bank} {a}", kind="DEPOSIT"), "of trades"),
+    "a payment to itself": (traded("{a} {a}"), "cash_moves_between_two"),
+    "a payment of nothing": (traded("{a} {b}", 0), "cash_amount_is_positive"),
+    "a payment of less than nothing": (traded("{a} {b}", -5), "amount_is_positive"),
     "a payment yesterday":
-    entered("TRADE", "{a}, {b}", at="clock_timestamp() - interval '1 day'"),
+    (traded("{a} {b}", at="now() - interval '1 day'"), "at a time"),
     "a payment tomorrow":
-    entered("TRADE", "{a}, {b}", at="clock_timestamp() + interval '1 day'"),
-    "a withdrawal without a bank line":
-    entered("WITHDRAWAL", "{a}, {bank}", 400, withdrawal_id="{withdrawal}"),
-    "a reversal of a deposit":
-    entered("REVERSAL", "{suspense}, {bank}", 300, reverses_id="{unknown}"),
-    "a reversal of nothing": entered("REVERSAL", "{a}, {b}"),
+    (traded("{a} {b}", at="now() + interval '1 day'"), "at a time"),
+    "a payment of no trade": (traded("{a} {b}"), "is of no trade"),
+    "a reversal of a receipt":
+    (traded("{suspense} {bank}", 300, kind="REVERSAL", reverses="{unknown}"),
+     "of trades"),
+    "a reversal of nothing":
+    (traded("{a} {b}", kind="REVERSAL"), "A reversal gives back"),
+    "a line without its client's reference": (booked(5, "{a}"), "its text names"),
+    "a line of another client":
+    (booked(5, "{a}", named="'{names_b}'"), "its text names"),
+    "a credit that no one approved":
+    (booked(5, "{a}", named="'{names_a}'"), "needs an approval"),
+    "a closing balance that the books contradict":
+    (booked(closing="{lies} + 1"), "by the books"),
+    "a line that was booked before": (booked(reference="unknown"), "duplicate key"),
+    "a line of nothing": (booked(0), "bank_line_moves_money"),
+    "a statement of a ghost": (booked(by="ghost@example.com"), "with the right"),
+    "a statement of one without the right":
+    (booked(by="{partner}"), "with the right"),
+    "a withdrawal paid before it is approved":
+    (booked(-400, "{a}", named="'{pays}'", withdrawal="{withdrawal}"),
+     "Only a withdrawal that is APPROVED"),
+    "a client's money paid to no withdrawal":
+    (booked(-5, "{a}"), "between accounts of its kind"),
+    "a receipt that no one assigned":
+    (moved("{unknown}", "NULL", "{a}"), "needs an approval"),
+    "a receipt assigned to suspense":
+    (moved("{unknown}", "NULL", "{suspense}"), "from suspense to a client"),
+    "a receipt returned that is not assigned":
+    (moved("NULL", "{unknown}", "{bank}"), "One receipt"),
+    "nothing assigned": (moved("NULL", "NULL", "{a}"), "One receipt"),
+    "a withdrawal that one person approves":
+    (decided("APPROVED"), "needs an approval"),
+    "a withdrawal said to be paid": (decided("PAID"), "becomes APPROVED"),
+    "a withdrawal cancelled that waits": (decided("CANCELLED"), "becomes APPROVED"),
+    "a withdrawal refused without a reason": (decided("REFUSED", ""), "Say why"),
+    "a withdrawal refused by a ghost":
+    (decided("REFUSED", by="ghost@example.com"), "with the right"),
+    "a withdrawal of too much": (withdrawn(601), "cash_reserved_within_balance"),
+    "a withdrawal of nothing": (withdrawn(0), "withdrawal_amount_is_positive"),
+    "a withdrawal in another partner's name":
+    (withdrawn(by="{stranger}"), "by the partner of its account"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", REFUSED)
-def test_plain_sql_of_the_application_is_refused(cash: Cash, what: str):
-    heads = sorted(CashHead.objects.values_list())
-    with pytest.raises(Error), transaction.atomic():
-        run(REFUSED[what].format(**cash.words()))
-    assert sorted(CashHead.objects.values_list()) == heads
-    assert [finding.rule for finding in verify() if finding.breaches] == []
+@pytest.mark.parametrize("what", BY_WRITERS)
+def test_the_writers_refuse(cash: Cash, what: str):
+    statement, why = BY_WRITERS[what]
+    with pytest.raises(IntegrityError, match=why):
+        attempt(cash, statement)
 
 
-def run(statement: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
-    as_committed()
+def test_staff_write_in_no_colleagues_name(cash: Cash):
+    author = json.dumps({"who": ASKER, "from": "page /admin/"})
+    told = f"SELECT set_config('partnerapi.author', '{author}', TRUE);"
+    told = told.replace("{", "{{").replace("}", "}}")
+    for statement in (booked(), decided("REFUSED")):
+        with pytest.raises(IntegrityError, match="that is signed in"):
+            attempt(cash, told + statement.replace("{staff}", DECIDER))
 
 
-def test_a_withdrawal_does_not_begin_as_approved(cash: Cash):
-    for wrong in ({"status": "APPROVED"}, {"amount": 601}, {"amount": 0}):
-        asked = {"amount": 1, "reference": "X", "requested_by": "me"} | wrong
-        with pytest.raises(IntegrityError), transaction.atomic():
-            Withdrawal.objects.create(cash_account_id=cash.a, **asked)
+def test_an_approval_is_used_in_the_name_of_who_filed_or_decided_it(cash: Cash):
+    content = content_of(cash.withdrawal, "APPROVED")
+    superuser("eve@staff.example", first_name="Eve", last_name="A", type="INDIVIDUAL")
+    statement = decided("APPROVED", "", "eve@staff.example")
+    with (
+        pytest.raises(NotApproved, match="filed or decided its approval"),
+        carry_out_requests(file_and_approve("WITHDRAWAL", content)),
+    ):
+        attempt(cash, statement)
+
+
+def test_no_withdrawal_of_an_account_that_is_not_active(cash: Cash):
     cash.account.change_status("SUSPENDED", PARTNER, None)
-    with pytest.raises(IntegrityError, match="ACTIVE"), transaction.atomic():
-        Withdrawal.objects.create(
-            cash_account_id=cash.a, amount=1, reference="X", requested_by="me"
-        )
+    with pytest.raises(IntegrityError, match="ACTIVE"):
+        attempt(cash, withdrawn())
 
 
 def test_a_bank_line_pays_the_withdrawal_that_it_names_and_no_other(cash: Cash):
-    other = request_withdrawal(cash.account, 400, "V", "partner")
+    other = request_withdrawal(cash.account, 400, "V", cash.account.partner.login)
     for withdrawal in (cash.withdrawal, other):
         approve(withdrawal)
-    named = f"'{cash.withdrawal.payment_reference}', -400"
-    paid = entered(
-        "WITHDRAWAL",
-        "{a}, {bank}",
-        400,
-        reference="'made up'",
-        withdrawal_id=f"'{other.pk}'",
-    )
-    booked = LINE.replace("'', 5", named) + ";" + paid.format(**cash.words())
-    # The statement still gets its lines.
-    tamper("UPDATE accounts_bankstatement SET made_in = register_transaction(2)")
-    with (
-        pytest.raises(IntegrityError, match="the withdrawal or the transaction"),
-        transaction.atomic(),
-    ):
-        run(booked)
-    run(booked.replace(str(other.pk), str(cash.withdrawal.pk)))
+    paid = booked(-400, "{a}", named="'{pays}'", withdrawal=f"'{other.pk}'")
+    with pytest.raises(IntegrityError, match="its text names"):
+        attempt(cash, paid)
+    statement = paid.replace(str(other.pk), str(cash.withdrawal.pk))
+    with connection.cursor() as cursor:
+        cursor.execute(statement.format(**cash.words()))
     statuses = {w.reference: w.status for w in Withdrawal.objects.all()}
     assert statuses == {"W": "PAID", "V": "APPROVED"}
+    assert head_of(cash.account) == (600, 400)
+    assert broken() == []
 
 
 HEAD = "UPDATE accounts_cashhead SET {} WHERE cash_account_id = {{a}}"
@@ -235,7 +344,8 @@ def test_two_hundred_withdrawals_of_the_same_money(patient_locks: None):
     deposit(account, 1_000)
     counted = Counted()
     counted.run(
-        lambda n: request_withdrawal(account, 70, f"W-{n}", "me"), InsufficientFunds
+        lambda n: request_withdrawal(account, 70, f"W-{n}", account.partner.login),
+        InsufficientFunds,
     )
     assert len(counted.done) == 14
     assert head_of(account) == (1_000, 980)
@@ -271,7 +381,7 @@ def test_who_closes_an_account_and_who_pays_in_come_one_after_the_other(
 def test_a_withdrawal_is_paid_once_by_all_who_book_its_line(patient_locks: None):
     account = new_account(new_partner())
     deposit(account, 1_000)
-    withdrawal = request_withdrawal(account, 600, "W", "me")
+    withdrawal = request_withdrawal(account, 600, "W", account.partner.login)
     approve(withdrawal)
     line = (withdrawal.payment_reference, -600, "one line")
     booked: list[Any] = []

@@ -162,7 +162,9 @@ class Machine:
         used = [reference for _, reference in self.model.withdrawals]
         name = self.random.choice([self.name(), *used][:3])
         account = self.accounts[number]
-        done = self.outcome(lambda: request_withdrawal(account, amount, name, "me"))
+        done = self.outcome(
+            lambda: request_withdrawal(account, amount, name, account.partner.login)
+        )
         assert done == (
             self.model.status[number] == "ACTIVE"
             and (number, name) not in self.model.withdrawals
@@ -184,10 +186,12 @@ class Machine:
 
     def refuse(self) -> None:
         from accounts.cash.withdrawals import refuse
+        from partnerapi.sandbox.data.approvals import DECIDER, colleague
 
         if found := self.withdrawal():
             _, known, row = found
-            done = self.outcome(lambda: refuse(row, "No"))
+            decider = colleague(DECIDER).email or ""
+            done = self.outcome(lambda: refuse(row, "No", decider))
             assert done == (known[1] == "REQUESTED")
             known[1] = "REFUSED" if done else known[1]
 

@@ -3,15 +3,14 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from accounts.accounts.models import Account
 from accounts.approvals.four_eyes import COMMAND, is_needed
 from accounts.approvals.models import ApprovalKind, SoleAmount
 from accounts.cash.bank_statements import book_statement
-from accounts.cash.models import BankLine, BankStatement, CashHead
-from accounts.cash.writer import Kind as CashKind
-from accounts.cash.writer import Payment, account_of, lock_heads, write_each
+from accounts.cash.models import CashHead
 from accounts.people.models import User
 from partnerapi.core.authors import written_by
 from tests.accounts.money import (
@@ -36,8 +35,11 @@ NAMES = {"type": "INDIVIDUAL", "first_name": "A", "last_name": "B"}
 @pytest.fixture(autouse=True)
 def staff(db: None) -> None:
     """People who may do alone what is below a limit."""
+    may_file = Permission.objects.get(codename="file_statement")
     for email in (ANA, BEN):
-        appoint(User.objects.create_user(email, is_staff=True, **NAMES))
+        user = User.objects.create_user(email, is_staff=True, **NAMES)
+        user.user_permissions.add(may_file)
+        appoint(user)
 
 
 def id_of(email: str) -> str:
@@ -169,82 +171,3 @@ def test_the_application_changes_no_sum_and_no_limit(account: Account, statement
     ):
         cursor.execute(statement)
     refused(account, 1)
-
-
-def made(closing: int | None, booked: int, by: str = ANA) -> BankStatement:
-    with transaction.atomic():
-        statement = BankStatement.objects.create(
-            name="x", digest="x", closing_balance=closing, booked_balance=booked,
-            booked_by=by,
-        )  # fmt: skip
-        as_committed()
-    return statement
-
-
-@pytest.mark.parametrize(
-    ("closing", "booked", "why"),
-    [
-        (None, 0, "must equal the balance of the bank"),
-        (100, 0, "must equal the balance of the bank"),
-        (100, 100, "but by the books 0 cents lie there"),
-    ],
-)
-def test_the_database_keeps_no_statement_that_the_books_contradict(
-    closing: int | None, booked: int, why: str
-):
-    with pytest.raises(IntegrityError, match=why):
-        made(closing, booked)
-
-
-def test_no_statement_is_booked_in_a_colleagues_name():
-    with (
-        pytest.raises(IntegrityError, match="is signed in: ana@staff.example, not ben"),
-        written_by(ANA, "page /admin/import/"),
-    ):
-        made(0, 0, BEN)
-
-
-@pytest.mark.parametrize("judged_before", ["its lines", "their entries"])
-def test_a_statement_that_is_judged_early_credits_no_account(
-    account: Account, judged_before: str
-):
-    """SQL may ask for that, with an author or without."""
-    bank = CashHead.objects.get(kind="BANK")
-    cash = account_of(account)
-    deposit = Payment(
-        CashKind.DEPOSIT, bank.pk, cash.pk, 100, ANA, reference="B-1"
-    )  # fmt: skip
-
-    def judge_before(what: str) -> None:
-        if what == judged_before:
-            with connection.cursor() as cursor:
-                cursor.execute("SET CONSTRAINTS approvals_of_statement IMMEDIATE")
-
-    def book() -> None:
-        statement = BankStatement.objects.create(
-            name="x", digest="x", booked_by=ANA,
-            closing_balance=-bank.balance, booked_balance=-bank.balance,
-        )  # fmt: skip
-        judge_before("its lines")
-        BankLine.objects.create(
-            reference="B-1", statement=statement, amount=100, date="2027-01-31",
-            text=cash.deposit_reference or "",
-        )  # fmt: skip
-        judge_before("their entries")
-        lock_heads([bank.pk, cash.pk])
-        write_each([deposit])
-        as_committed()
-
-    why = "no further ones|booked before it is judged"
-    with pytest.raises(DatabaseError, match=why), transaction.atomic():
-        book()
-    assert head_of(account) == (0, 0)
-
-
-@COMMITS
-def test_a_statement_that_was_booked_gets_no_further_lines(transactional_db: None):
-    statement = made(0, 0)
-    with pytest.raises(IntegrityError, match="and no further ones: B-1"):
-        BankLine.objects.create(
-            reference="B-1", statement=statement, amount=1, date="2027-01-31"
-        )

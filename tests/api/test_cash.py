@@ -11,7 +11,7 @@ from accounts.access import Scope
 from accounts.accounts.models import Account, Actor
 from accounts.cash.models import CashHead, Withdrawal
 from accounts.cash.withdrawals import refuse
-from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.sandbox.data.approvals import DECIDER, approved_key, colleague
 from tests.accounts.money import (
     approve,
     bank,
@@ -89,7 +89,8 @@ def test_an_account_shows_its_cash_and_how_it_moved(account: Account, partner: A
     approve(stored)
     bank((stored.payment_reference, -400))
     request(partner, account, 50, "W-2")
-    refuse(Withdrawal.objects.get(reference="W-2"), "Another bank")
+    decider = colleague(DECIDER).email or ""
+    refuse(Withdrawal.objects.get(reference="W-2"), "Another bank", decider)
     shown = read(partner, account)
     assert shown["cash"]["balance"] == 600
     entries = shown["cashEntries"]["nodes"]
@@ -100,7 +101,10 @@ def test_an_account_shows_its_cash_and_how_it_moved(account: Account, partner: A
     assert [
         (w["reference"], w["status"], w["statusReason"])
         for w in shown["withdrawals"]["nodes"]
-    ] == [("W-2", "REFUSED", "Another bank"), ("W-1", "PAID", None)]
+    ] == [
+        ("W-2", "REFUSED", "Another bank"),
+        ("W-1", "PAID", None),
+    ]
 
 
 def test_entries_come_page_by_page(account: Account, partner: Ask):

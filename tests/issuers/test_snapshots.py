@@ -213,7 +213,7 @@ def test_no_table_of_the_application_s_is_changed_in_a_snapshot(isolation: str):
                 refuses(partial(run, change))
             run(change)
             tried += 1
-    assert tried > 80
+    assert tried > 40
 
 
 LOCKING = """

@@ -146,7 +146,7 @@ def closing(world: World, ana: Client) -> ApprovalRequest:
 def withdrawal(world: World, ana: Client) -> ApprovalRequest:
     account = active_account()
     deposit(account, 100_000)
-    requested = request_withdrawal(account, 50_000, "W-1", "partner")
+    requested = request_withdrawal(account, 50_000, "W-1", account.partner.login)
     content = content_of(requested, "APPROVED")
     title = title_of(requested, "APPROVED")
     return filed(ApprovalKind.WITHDRAWAL, content, title)

@@ -82,7 +82,7 @@ def tiles(client: Client) -> dict[str, int]:
 def test_a_withdrawal_is_asked_for_approved_and_paid_by_a_file(
     account: Account, ana: Client, ben: Client
 ):
-    withdrawal = request_withdrawal(account, 400, "W-1", "partner")
+    withdrawal = request_withdrawal(account, 400, "W-1", account.partner.login)
     cash = withdrawal.cash_account
     assert tiles(ana)["Withdrawals awaiting approval"] == 1
     page = ana.get(link(withdrawal)).content.decode()
@@ -228,7 +228,7 @@ def test_unknown_money_is_assigned_and_given_back(
 
 
 def test_one_person_refuses_withdrawals_with_a_reason(account: Account, ana: Client):
-    withdrawal = request_withdrawal(account, 400, "W-1", "partner")
+    withdrawal = request_withdrawal(account, 400, "W-1", account.partner.login)
     page = reverse("admin:accounts_withdrawal_changelist")
     chosen = {"action": "refuse", "_selected_action": [str(withdrawal.pk)]}
     ana.post(page, chosen | {"reason": " "})
@@ -244,7 +244,7 @@ def test_one_person_refuses_withdrawals_with_a_reason(account: Account, ana: Cli
 def test_an_approved_withdrawal_is_cancelled_by_two(
     account: Account, ana: Client, ben: Client
 ):
-    withdrawal = request_withdrawal(account, 400, "W-1", "partner")
+    withdrawal = request_withdrawal(account, 400, "W-1", account.partner.login)
     approve(ben, ask(ana, "withdrawal", withdrawal=withdrawal.pk, to="APPROVED"))
     named = withdrawal.payment_reference
     approve(ana, ask(ben, "withdrawal", withdrawal=named, to="CANCELLED"))
@@ -255,7 +255,7 @@ def test_an_approved_withdrawal_is_cancelled_by_two(
 
 
 def test_references_are_found_from_any_page(account: Account, ana: Client):
-    withdrawal = request_withdrawal(account, 400, "W-1", "partner")
+    withdrawal = request_withdrawal(account, 400, "W-1", account.partner.login)
     bank(("They said so", 55, "B-8"))
     cash = CashAccount.objects.get(account=account)
     for text, row in {

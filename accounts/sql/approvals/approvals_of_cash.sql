@@ -25,5 +25,6 @@ REVOKE ALL ON FUNCTION public.approvals_of_cash() FROM PUBLIC;
 DROP TRIGGER IF EXISTS approvals_of_cash ON public.accounts_cashtransaction;
 CREATE CONSTRAINT TRIGGER approvals_of_cash AFTER INSERT
     ON public.accounts_cashtransaction DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
-    WHEN (new.assigns_id IS NOT NULL OR new.reverses_id IS NOT NULL)
+    WHEN ((new.assigns_id IS NOT NULL OR new.reverses_id IS NOT NULL)
+        AND public.accounts_written_directly())
     EXECUTE FUNCTION public.approvals_of_cash();

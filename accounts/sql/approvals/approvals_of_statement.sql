@@ -65,4 +65,5 @@ REVOKE ALL ON FUNCTION public.approvals_of_statement() FROM PUBLIC;
 DROP TRIGGER IF EXISTS approvals_of_statement ON public.accounts_bankstatement;
 CREATE CONSTRAINT TRIGGER approvals_of_statement AFTER INSERT
     ON public.accounts_bankstatement DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.approvals_of_statement();

@@ -24,4 +24,6 @@ REVOKE ALL ON FUNCTION public.cash_book_line() FROM PUBLIC;
 
 DROP TRIGGER IF EXISTS cash_book_line ON public.accounts_bankline;
 CREATE CONSTRAINT TRIGGER cash_book_line AFTER INSERT ON public.accounts_bankline
-    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.cash_book_line();
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN (public.accounts_written_directly())
+    EXECUTE FUNCTION public.cash_book_line();

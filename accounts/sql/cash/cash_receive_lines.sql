@@ -25,4 +25,5 @@ REVOKE ALL ON FUNCTION public.cash_receive_lines() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER cash_receive_lines AFTER INSERT ON public.accounts_bankline
     REFERENCING NEW TABLE AS entered FOR EACH STATEMENT
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.cash_receive_lines();

@@ -26,4 +26,5 @@ REVOKE ALL ON FUNCTION public.cash_receive_statement() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER cash_receive_statement BEFORE INSERT
     ON public.accounts_bankstatement FOR EACH ROW
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.cash_receive_statement();

@@ -35,4 +35,5 @@ REVOKE ALL ON FUNCTION public.cash_request_withdrawal() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER cash_request_withdrawal BEFORE INSERT
     ON public.accounts_withdrawal FOR EACH ROW
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.cash_request_withdrawal();

@@ -33,4 +33,5 @@ CREATE OR REPLACE TRIGGER cash_reserve_moved AFTER UPDATE ON public.accounts_wit
 
 CREATE OR REPLACE TRIGGER cash_reserve_requested AFTER INSERT
     ON public.accounts_withdrawal REFERENCING NEW TABLE AS became FOR EACH STATEMENT
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.cash_reserve_withdrawals();

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from accounts.approvals.models import ApprovalKind
 from accounts.cash.bank_statements import book_lines
@@ -11,6 +11,7 @@ from accounts.cash.models import BankLine, BankStatement, CashAccount, CashHead
 from partnerapi.sandbox.data.approvals import (
     ASKER,
     carry_out_requests,
+    colleague,
     file_and_approve,
 )
 from partnerapi.sandbox.data.chance import OPENING
@@ -52,21 +53,17 @@ def book(lines: Iterable[BankLine]) -> None:
     lines = [line for line in lines if line.reference not in known]
     if not lines:
         return
-    with transaction.atomic(), connection.cursor() as cursor:
-        # The sandbox checks row by row; a line's transaction comes after it.
-        cursor.execute(
-            "SET CONSTRAINTS cash_book_line, approvals_of_statement DEFERRED"
-        )
+    with transaction.atomic():
         [lies] = CashHead.objects.filter(kind="BANK").values_list("balance", flat=True)
         statement = BankStatement(
             name="sandbox.csv",
             digest="",
             closing_balance=sum(line.amount for line in lines) - lies,
-            booked_by=ASKER,
+            booked_by=colleague(ASKER).email or "",
         )
-        booked = book_lines(lines, statement, {})
+        booked = book_lines(lines, statement, {}, dry_run=True)
+        requests = []
         if booked.deposits:
-            with carry_out_requests(
-                file_and_approve(ApprovalKind.STATEMENT, booked.content)
-            ):
-                cursor.execute("SET CONSTRAINTS approvals_of_statement IMMEDIATE")
+            requests = file_and_approve(ApprovalKind.STATEMENT, booked.content)
+        with carry_out_requests(requests):
+            book_lines(lines, statement, {})
