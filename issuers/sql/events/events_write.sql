@@ -26,24 +26,31 @@ SET search_path = pg_catalog, public, pg_temp
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
 DECLARE
     this bigint := pg_current_xact_id()::text::bigint;
-    is_begun boolean := EXISTS (
-        SELECT FROM issuers_unnumberedevent WHERE transaction = this);
+    collects boolean := NOT last;
 BEGIN
-    IF is_begun OR NOT last THEN
+    IF last THEN
+        collects := EXISTS (
+            SELECT FROM issuers_unnumberedevent WHERE transaction = this);
+    END IF;
+    IF collects THEN
         -- Several events of an order are several events: each has its number.
         INSERT INTO issuers_unnumberedevent (transaction, leads, audience, partner_id,
             type, subject_id, issuer_id, token_id, account_id, ledger_sequence,
             order_id, order_event, price, quantity, remaining, trade, reason)
-        SELECT this, u.n = 1 AND NOT is_begun, coalesce(u.audience, 'PARTNER'),
-            u.partner_id, u.type, CASE WHEN u.order_event IS NULL THEN u.subject_id
+        SELECT this, u.n = 1 AND NOT EXISTS (
+                SELECT FROM issuers_unnumberedevent WHERE transaction = this),
+            coalesce(u.audience, 'PARTNER'), u.partner_id, u.type,
+            CASE WHEN u.order_event IS NULL THEN u.subject_id
                 ELSE md5(concat_ws(' ', u.token_id, u.order_event))::uuid END,
             coalesce(u.issuer_id, t.issuer_id), u.token_id, u.account_id,
             u.ledger_sequence,
-            CASE WHEN u.order_event IS NOT NULL THEN u.subject_id END, u.order_event, u.price, u.quantity, u.remaining, u.trade, u.reason
+            CASE WHEN u.order_event IS NOT NULL THEN u.subject_id END,
+            u.order_event, u.price, u.quantity, u.remaining, u.trade, u.reason
         FROM unnest(audiences, partners, kinds, subjects, issuers, tokens, accounts,
             ledger_sequences, order_events, prices, quantities, remainings, trades,
             reasons) WITH ORDINALITY AS u (audience, partner_id, type, subject_id,
