@@ -211,7 +211,7 @@ REVOKE ALL ON FUNCTION public.events_write(text[], uuid[], text[], uuid[], uuid[
 class Migration(migrations.Migration):
     dependencies = [
         ("issuers", "0066_events_are_written_once"),
-        ("accounts", "0056_events_collected_in_one_statement"),
+        ("accounts", "0057_events_collected_in_one_statement"),
     ]
 
     operations = [migrations.RunSQL(FORWARD, BACKWARD)]

@@ -102,7 +102,7 @@ GRANT EXECUTE ON FUNCTION public.accounts_written_directly() TO PUBLIC;
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("accounts", "0055_writers_of_passkeys"),
+        ("accounts", "0056_cash_writers"),
     ]
 
     operations = [migrations.RunSQL(FORWARD, BACKWARD)]
