@@ -25,23 +25,36 @@ MOST = 100
 
 
 class Asked(Protocol):
-    """A request; no two of a group have the same identity."""
+    """A request. No two of a group have the same identity; `owner` is a partner."""
 
     @property
     def identity(self) -> Hashable: ...
+
+    @property
+    def owner(self) -> Hashable: ...
+
+
+class Place(Protocol):
+    """What a thread of the web worker has while it works; see its `Place`."""
+
+    def stand_aside(self) -> None: ...
+
+    def pass_to(self, other: Any) -> None: ...
 
 
 @dataclass(eq=False, slots=True)
 class Waiting:
     """A request in line.
 
-    `called`: it leads now, is answered, or goes alone. `is_alone`: its group failed.
+    `called`: it leads, is answered, or leaves. `is_alone`: its group failed, or it has
+    left one.
     """
 
     asked: Asked
     due: float
     alone: Callable[[], Any]
     together: Callable[[list[Any]], list[Any]]
+    place: Place | None
     called: Event = field(default_factory=Event)
     leads: bool = False
     is_alone: bool = False
@@ -73,37 +86,54 @@ class Groups:
         due: float,
         alone: Callable[[], Any],
         together: Callable[[list[Any]], list[Any]],
+        place: Place | None,
     ) -> Any:
         """The answer to a request, which this waits for.
 
         `alone` answers it. `together` answers several in one transaction, with None for
-        each that has to go alone. `due` is a time of `time.monotonic`.
+        each that must go alone. `due` is a time of `time.monotonic`.
 
         Raises:
             Busy: it is due, and was not begun. And what `alone` raises.
         """
+        one = Waiting(asked, due, alone, together, place)
+        self.go_in_line(subject, one)
+        if one.answer is None:
+            # Its key has an answer, or another transaction holds it. The market does
+            # not wait for that, and of those of a partner one does at a time.
+            one.called.clear()
+            one.leads, one.is_alone = False, True
+            self.go_in_line(("alone", asked.owner), one)
+        elif not one.leads:
+            lending.answered_by(one.backend)
+        return one.answer
+
+    def go_in_line(self, subject: Hashable, one: Waiting) -> None:
+        """Wait until a request is answered; without an answer it must go alone."""
         with self.lock:
             line = self.lines.get(subject)
             if line is None:
                 self.lines[subject] = deque()
             else:
-                one = Waiting(asked, due, alone, together)
                 line.append(one)
         if line is None:
+            # There is no other.
             try:
-                return alone()
+                one.answer = one.alone()
             finally:
-                self.pass_on(subject)
+                self.pass_on(subject, one)
+            return
+        if one.place and not one.called.is_set():
+            one.place.stand_aside()
         self.wait(line, one)
         if one.leads:
-            return self.lead(subject, one)
-        if one.answer is None:
-            return alone()
-        lending.answered_by(one.backend)
-        return one.answer
+            try:
+                self.lead(subject, one)
+            finally:
+                self.pass_on(subject, one)
 
     def wait(self, line: deque[Waiting], one: Waiting) -> None:
-        """Wait in line; past its deadline a request leaves it.
+        """Wait to be called; a request that is due leaves the line.
 
         Raises:
             Busy: it is due.
@@ -119,20 +149,14 @@ class Groups:
         # What is begun comes to an end.
         one.called.wait()
 
-    def lead(self, subject: Hashable, one: Waiting) -> Any:
-        try:
-            # While this waits for a connection, more may come.
-            connection.ensure_connection()
-            group = [one, *self.take(subject, one)]
-            if len(group) == 1:
-                return one.alone()
-            self.go(subject, group)
-            if one.is_alone:
-                return one.alone()
-        finally:
-            self.pass_on(subject)
-        # Another holds its key: that is no reason for the market to wait.
-        return one.alone() if one.answer is None else one.answer
+    def lead(self, subject: Hashable, one: Waiting) -> None:
+        # While this waits for a connection, more may come.
+        connection.ensure_connection()
+        group = [one, *self.take(subject, one)]
+        if len(group) > 1:
+            self.answer_together(subject, group)
+        if len(group) == 1 or one.is_alone:
+            one.answer = one.alone()
 
     def take(self, subject: Hashable, leader: Waiting) -> list[Waiting]:
         """Take out of the line those that go with the leader, in their order."""
@@ -144,17 +168,17 @@ class Groups:
         with self.lock:
             line = self.lines[subject]
             for one in [*line]:
+                if len(taken) + 1 == MOST:
+                    break
                 identity = one.asked.identity
                 if one.is_alone or one.due <= now or identity in identities:
                     continue
-                if len(taken) + 1 == MOST:
-                    break
                 identities.add(identity)
                 taken.append(one)
                 line.remove(one)
         return taken
 
-    def go(self, subject: Hashable, group: list[Waiting]) -> None:
+    def answer_together(self, subject: Hashable, group: list[Waiting]) -> None:
         """Answer a group; if it fails as a whole, its requests go one by one."""
         leader, *others = group
         answers: list[Any] = []
@@ -164,14 +188,16 @@ class Groups:
             lending.rest()
             logger.warning(
                 "%d requests that went together failed, and go one by one: %s",
-                len(group), error,
-            )  # fmt: skip
+                len(group),
+                error,
+            )
         finally:
             if not answers:
                 self.put_back(subject, group)
         if answers:
+            backend = lending.backend()
             for one, answer in zip(group, answers, strict=True):
-                one.answer, one.backend = answer, lending.backend()
+                one.answer, one.backend = answer, backend
             for one in others:
                 one.called.set()
 
@@ -181,8 +207,8 @@ class Groups:
                 one.is_alone = True
             self.lines[subject].extendleft(reversed(group[1:]))
 
-    def pass_on(self, subject: Hashable) -> None:
-        """Have the first of the line lead."""
+    def pass_on(self, subject: Hashable, leader: Waiting) -> None:
+        """Have the first of the line lead, in the place of the leader before it."""
         with self.lock:
             line = self.lines[subject]
             if not line:
@@ -190,4 +216,6 @@ class Groups:
                 return
             heir = line.popleft()
             heir.leads = True
+        if leader.place and heir.place:
+            leader.place.pass_to(heir.place)
         heir.called.set()

@@ -297,6 +297,10 @@ class Mutation:
     write: Callable[[ExecutionResult], bytes]
 
     @property
+    def owner(self) -> str:
+        return self.caller.partner_id
+
+    @property
     def identity(self) -> tuple[UUID, UUID]:
         return UUID(self.caller.partner_id), self.key
 

@@ -285,7 +285,9 @@ def mutate(
     if not passes_checks(prepared, context):
         return write(run()), {}
     try:
-        stored = answer_once(caller, key, prepared, context, deadline, run, write)
+        stored = answer_once(
+            request, caller, key, prepared, context, deadline, run, write
+        )
     except NotStored as failed:
         return failed.body, {}
     headers = {"Idempotency-Key-Expires": to_rfc3339(stored.expires_at)}
@@ -295,6 +297,7 @@ def mutate(
 
 
 def answer_once(
+    request: HttpRequest,
     caller: Caller,
     key: UUID,
     prepared: PreparedRequest,
@@ -325,8 +328,10 @@ def answer_once(
         calls = [(m.context, m.arguments) for m in claimed]
         return joined.groups.resolve(joined.subject, calls)
 
+    place = getattr(request.META.get("gunicorn.socket"), "place", None)
+    together = partial(once_each, resolve=resolve)
     stored: StoredAnswer = joined.groups.answer(
-        joined.subject, mutation, deadline, alone, partial(once_each, resolve=resolve)
+        joined.subject, mutation, deadline, alone, together, place
     )
     return stored
 

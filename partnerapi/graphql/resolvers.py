@@ -102,8 +102,12 @@ class Groups(Protocol):
         due: float,
         alone: Callable[[], Any],
         together: Callable[[list[Any]], list[Any]],
+        place: Any,
     ) -> Any:
-        """The answer to one request, by one of the two."""
+        """The answer to one request, by one of the two.
+
+        `place` is the web worker's, or None; it is given up during a wait.
+        """
 
 
 def in_groups(groups: Groups) -> Callable[[BatchResolver], BatchResolver]:

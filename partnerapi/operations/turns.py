@@ -34,8 +34,11 @@ class Work(Generic[Request]):
 class Turns(Generic[Request]):
     """Work that waits, and how much of whose is under way; not thread-safe."""
 
-    def __init__(self, places: int) -> None:
+    def __init__(self, places: int, most_aside: int = 0) -> None:
         self.places = places
+        self.most_aside = most_aside
+        # What is under way without a place, because it waits for something else.
+        self.aside: set[Work[Request]] = set()
         # The caller whose turn is next comes first; no line is empty.
         self.lines: OrderedDict[str, deque[Work[Request]]] = OrderedDict()
         self.under_way: Counter[str] = Counter()
@@ -70,6 +73,25 @@ class Turns(Generic[Request]):
             # It has had its turn: those that wait for their first go before it.
             if work.caller in self.lines:
                 self.lines.move_to_end(work.caller)
+
+    def stand_aside(self, work: Work[Request]) -> None:
+        """Others may have its place, unless too many are under way without one."""
+        if work.has_place and len(self.aside) < self.most_aside:
+            self.give_place(work)
+            self.aside.add(work)
+
+    def pass_place(self, work: Work[Request], heir: Work[Request]) -> None:
+        """Give the place of this work to another that is under way without one."""
+        if work.has_place and heir in self.aside:
+            self.give_place(work)
+            self.aside.remove(heir)
+            self.aside.add(work)
+            self.under_way[heir.caller] += 1
+            heir.has_place = True
+
+    def end(self, work: Work[Request]) -> None:
+        self.give_place(work)
+        self.aside.discard(work)
 
     def late(self, now: float) -> Iterator[Work[Request]]:
         """Take out of the lines what is late; it has no place."""

@@ -2,7 +2,7 @@
 
 import re
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import Enum, auto
 from time import monotonic
 from typing import Any
@@ -45,8 +45,8 @@ class Buffers:
     """What gunicorn takes for a socket: bytes that have come, bytes that are to go."""
 
     def __init__(self) -> None:
-        self.stand_aside: Callable[[], None] | None = None
-        """Lets other threads go on in the place of the one that calls: it will wait."""
+        self.place: Any = None
+        """That of the request among those that are handled; see `web_worker`."""
         self.whole_at = 0.0
         """When the request was there, a time of `time.monotonic`."""
         self.is_late = False

@@ -18,7 +18,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from math import inf
 from time import monotonic
 from typing import Any
@@ -47,8 +46,10 @@ CONTENT_TYPE_LENGTH = 1_000
 """Characters."""
 LOOK_SECONDS = 0.1
 """So often it is looked whether what waits is late."""
-WITHOUT_PLACE = 3
-"""Threads that may wait without a place: as many sign-ins are in hand at once."""
+SIGN_INS = 3
+"""As many are in hand at once."""
+WITHOUT_PLACE = SIGN_INS + 100
+"""Threads that may wait without a place: sign-ins, and orders that go together."""
 Application = Callable[[dict[str, Any], Any], Any]
 HEALTH = b"GET /healthz "
 """Answered here: where all threads wait for a database, the process answers still."""
@@ -61,6 +62,22 @@ HEALTHY = (
     b"Cache-Control: no-store\r\nContent-Length: 3\r\n\r\nok\n"
 )
 EMPTY = "HTTP/1.1 {}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
+
+class Place:
+    """A request's place among those that are handled at once, for its own thread."""
+
+    def __init__(self, worker: "BufferingWorker", work: Work[Connection]) -> None:
+        self.worker = worker
+        self.work = work
+
+    def stand_aside(self) -> None:
+        """Give the place to other threads: this one will wait."""
+        self.worker.stand_aside(self.work)
+
+    def pass_to(self, other: "Place") -> None:
+        """Give the place to another that stood aside: this one is nearly done."""
+        self.worker.pass_place(self.work, other.work)
 
 
 class BufferingWorker(ThreadWorker):  # type: ignore[misc]
@@ -98,7 +115,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
 
     def open_places(self, places: int) -> None:
         """Set how many requests are handled at once."""
-        self.turns = Turns(places)
+        self.turns = Turns(places, WITHOUT_PLACE)
         threads = max(self.cfg.threads, places + WITHOUT_PLACE)
         self.tpool = ThreadPoolExecutor(threads)
 
@@ -217,11 +234,15 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
                 return
             self.tpool.submit(self.work, work)
 
-    def give_place(self, work: Work[Connection]) -> None:
+    def stand_aside(self, work: Work[Connection]) -> None:
         """Give the place of a thread that will wait to other requests."""
         with self.turn:
-            self.turns.give_place(work)
+            self.turns.stand_aside(work)
         self.call_threads()
+
+    def pass_place(self, work: Work[Connection], heir: Work[Connection]) -> None:
+        with self.turn:
+            self.turns.pass_place(work, heir)
 
     def work(self, first: Work[Connection]) -> None:
         """Do this work, and what is next whenever it is done."""
@@ -229,13 +250,13 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         while work is not None:
             conn = work.request
             self.waited(monotonic() - work.come)
-            conn.buffers.stand_aside = partial(self.give_place, work)
+            conn.buffers.place = Place(self, work)
             try:
                 work.do(conn)
             finally:
-                conn.buffers.stand_aside = None
+                conn.buffers.place = None
                 with self.turn:
-                    self.turns.give_place(work)
+                    self.turns.end(work)
             with self.turn:
                 work = self.turns.take()
             if work is not None:

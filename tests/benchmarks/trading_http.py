@@ -5,8 +5,10 @@ server and PostgreSQL share its processors, every commit is on the disk, budgets
 run out. First sixteen connections place orders on eight tokens, one by one and in lists
 of 100. Then one order at a time goes to one worker, now resting, now trading. The
 output has the time until a FIX client gets the change, with the default conflation. The
-next request must find the trade in the capitalization table. Each figure stands beside
-its value on idle cores. It ends with exit code 1 where that value misses its number.
+next request must find the trade in the capitalization table. Then two servers of one
+process take turns: one whose orders for a market go together, and one whose orders do
+not. Each figure stands beside its value on idle cores. It ends with exit code 1 where
+that value misses its number.
 """
 
 import argparse
@@ -14,6 +16,7 @@ import asyncio
 import json
 import os
 import random
+import statistics
 import sys
 import tempfile
 import time
@@ -26,7 +29,9 @@ from uuid import UUID, uuid4
 from rich.console import Console
 from rich.table import Table
 
+from tests.benchmarks.dear_documents import nanoseconds, sessions
 from tests.benchmarks.trading import flow, make_markets
+from tests.benchmarks.turns import web
 from tests.benchmarks.yardstick import Pace, yardstick
 from tests.chaos.clients import Connection
 from tests.chaos.pooled import request_of
@@ -46,6 +51,19 @@ FEWEST_SINGLE, FEWEST_OF_LISTS = 100, 800
 """Orders a second."""
 MOST_SECONDS = 0.25
 """That 99 of 100 orders may take, until they are answered and until FIX has them."""
+ROUNDS, ROUND_SECONDS = 5, 3.0
+GROUPED = [
+    ("a lone caller", 1, 1),
+    ("sixteen callers, one market", 1, CONNECTIONS),
+    ("sixteen callers, eight markets", 8, CONNECTIONS),
+]
+"""How many connections place orders on how many markets."""
+MOST_PROCESSOR = {
+    "a lone caller": 1.05,
+    "sixteen callers, one market": 0.7,
+    "sixteen callers, eight markets": 1.05,
+}
+"""Of what an order costs that goes alone."""
 ACCEPTED = "accepted"
 PRICE, UNITS = 10_000, 10
 FIX_SECONDS = 30
@@ -128,9 +146,14 @@ class Load(NamedTuple):
 
 
 async def load(
-    port: int, groups: list[list[Group]], size: int, seconds: float, seed: int
+    port: int,
+    groups: list[list[Group]],
+    size: int,
+    seconds: float,
+    seed: int,
+    connections: int = CONNECTIONS,
 ) -> Load:
-    """Place lists of this size on all connections for this long.
+    """Place lists of this size on so many connections for this long.
 
     A connection that gets a 503 repeats its request after Retry-After.
     """
@@ -156,7 +179,7 @@ async def load(
 
     began = time.perf_counter()
     async with asyncio.TaskGroup() as group:
-        for number in range(CONNECTIONS):
+        for number in range(connections):
             group.create_task(place(number))
     took = time.perf_counter() - began
     accepted = codes.pop(ACCEPTED, 0)
@@ -306,6 +329,78 @@ def measure_shown(orders: int, directory: Path) -> Shown:
     return shown
 
 
+class Saved(NamedTuple):
+    """Medians of rounds, where orders go together and where they do not.
+
+    `rate` is orders a second, `web` and `database` milliseconds of processor an order.
+    """
+
+    rate: float
+    web: float
+    database: float
+
+    @property
+    def processor(self) -> float:
+        return self.web + self.database
+
+
+def measure_saved(directory: Path) -> dict[str, tuple[Saved, Saved]]:
+    """What it saves that orders go together, by how many send them where."""
+    groups = make_groups()
+    together = web(directory / "together.log")
+    apart = web(directory / "apart.log", application="tests.benchmarks.without_groups")
+    found: dict[str, tuple[Saved, Saved]] = {}
+    with together as one, apart as other:
+        for name, markets, connections in GROUPED:
+            rounds: tuple[list[Saved], list[Saved]] = ([], [])
+            for number in range(ROUNDS + 1):
+                for server, taken in zip((one, other), rounds, strict=True):
+                    taken.append(
+                        saved(server, groups[:markets], connections, 10_000 + number)
+                    )
+            here, there = (
+                Saved(*map(statistics.median, zip(*taken[1:], strict=True)))
+                for taken in rounds
+            )
+            found[name] = here, there
+    return found
+
+
+def saved(
+    server: tuple[int, int], groups: list[list[Group]], connections: int, seed: int
+) -> Saved:
+    port, worker = server
+    database = sessions()
+    before = nanoseconds(worker), sum(map(nanoseconds, database))
+    done = asyncio.run(load(port, groups, 1, ROUND_SECONDS, seed, connections))
+    took = (
+        (nanoseconds(worker) - before[0]) / done.orders / 1e6,
+        (sum(map(nanoseconds, database)) - before[1]) / done.orders / 1e6,
+    )
+    return Saved(done.rate, *took)
+
+
+def show_saved(console: Console, found: dict[str, tuple[Saved, Saved]]) -> bool:
+    """Whether numbers are missed: ratios, which are the same on idle cores."""
+    table = Table(
+        "", "orders/s", "alone", "×", "web + database ms an order", "alone", "×", ""
+    )
+    is_missed = False
+    for name, (here, there) in found.items():
+        faster = here.rate / there.rate
+        cheaper = here.processor / there.processor
+        missed = cheaper > MOST_PROCESSOR[name]
+        is_missed |= missed
+        table.add_row(
+            name, f"{here.rate:,.0f}", f"{there.rate:,.0f}", f"{faster:.2f}",
+            f"{here.web:.2f} + {here.database:.2f}",
+            f"{there.web:.2f} + {there.database:.2f}", f"{cheaper:.2f}",
+            "MISSED" if missed else "",
+        )  # fmt: skip
+    console.print(table)
+    return is_missed
+
+
 class Figure(NamedTuple):
     """Orders a second, at least; or seconds, at most."""
 
@@ -346,6 +441,7 @@ def main(pace: Pace) -> int:
         directory = Path(made)
         single, lists = measure_load(options.seconds, directory / "load.log")
         shown = measure_shown(options.orders, directory)
+        found = measure_saved(directory)
     figures = [
         Figure("placeOrder", single.rate, FEWEST_SINGLE, True),
         Figure(
@@ -379,8 +475,10 @@ def main(pace: Pace) -> int:
     console.print(
         f"refused, or sent again: {dict(single.refused + lists.refused) or 'nothing'}"
     )
+    missed = show_saved(console, found)
     console.print(f"load {os.getloadavg()[0]:.1f}")
-    return int(shown.missing > 0 or any(figure.is_missed(pace) for figure in figures))
+    missed |= shown.missing > 0 or any(figure.is_missed(pace) for figure in figures)
+    return int(missed)
 
 
 if __name__ == "__main__":

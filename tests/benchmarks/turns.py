@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -133,12 +134,12 @@ def waits(log: Path) -> list[float]:
 
 
 @contextmanager
-def web(log: Path, code: Path | None = None) -> Iterator[tuple[int, int]]:
+def web(log: Path, code: Path | None = None, **more: Any) -> Iterator[tuple[int, int]]:
     """A web server of one process, by this code or another; its port, and its pid."""
     before = {child.pid for child in psutil.Process().children()}
     settings = LOGGED | ({"PYTHONPATH": str(code)} if code else {})
     where = {"code": code} if code else {}
-    with serving(log, settings, workers=1, **where) as port:
+    with serving(log, settings, workers=1, **where, **more) as port:
         [master] = [
             child for child in psutil.Process().children() if child.pid not in before
         ]

@@ -1,6 +1,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 KEPT = {
     "twice": 0,
     "lost": 0,
@@ -14,8 +16,12 @@ KEPT = {
 }
 
 
-def test_no_fault_doubles_or_loses_an_order(run: Callable[..., dict[str, Any]]):
-    report = run("trading", "--seconds", "5")
+@pytest.mark.parametrize("where", [[], ["--tokens", "1", "--workers", "2"]])
+def test_no_fault_doubles_or_loses_an_order(
+    run: Callable[..., dict[str, Any]], where: list[str]
+):
+    """On one market they go together, and their leaders are killed."""
+    report = run("trading", "--seconds", "5", *where)
     findings = report["findings"]
     assert {name: findings[name] for name in KEPT} == KEPT
     assert findings["orders"] > 0

@@ -1,12 +1,13 @@
 """Traders on internal markets, while web workers, sessions and PostgreSQL are killed.
 
-Run it with `python -m tests.chaos.trading`; `--seconds 5` is a short form. Sixteen
-clients place, amend and cancel orders over HTTP, each request with a key, until it is
-answered. Web workers get SIGKILL, sessions of PostgreSQL are ended during their work,
-and two of them get SIGKILL, after which the server recovers. It ends with exit code 1
-when an order is there twice or lost, when cash or units have changed in all, when a
-rule of `verify market`, `verify cash` or `verify register` is broken, when PostgreSQL
-met a deadlock or an internal error was answered; and when a control does no harm: such
+Run it with `python -m tests.chaos.trading`; `--seconds 5` is a short form. With
+`--tokens 1 --workers 2` those that wait for the market go together. Sixteen clients
+place, amend and cancel orders over HTTP, each request with a key, until it is answered.
+Web workers get SIGKILL, sessions of PostgreSQL are ended during their work, and two of
+them get SIGKILL, after which the server recovers. It ends with exit code 1 when an
+order is there twice or lost, when cash or units have changed in all, when a rule of
+`verify market`, `verify cash` or `verify register` is broken, when PostgreSQL met a
+deadlock or an internal error was answered; and when a control does no harm: such
 traders without idempotency, over a server that does not write its commits.
 """
 
@@ -219,13 +220,13 @@ async def run_traders(
             group.create_task(trader.run(lambda: not broken.done()))
 
 
-def storm(seconds: float, workers: int, seed: int) -> Report:
+def storm(seconds: float, workers: int, tokens: int, seed: int) -> Report:
     began = time.monotonic()
     dice = random.Random(seed)
     with breakable_installation() as (processes, _):
         from tests.chaos.trading_findings import examine, judge, totals
 
-        floor = open_floor(TOKENS, CLIENTS)
+        floor = open_floor(tokens, CLIENTS)
         other_floor = open_floor(CONTROL_TOKENS, CONTROL_CLIENTS)
         before = totals()
         close_connection()
@@ -337,11 +338,14 @@ def main() -> None:
     )
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of it (60)")
     parser.add_argument("--workers", type=int, default=4, help="web workers (4)")
+    parser.add_argument(
+        "--tokens", type=int, default=TOKENS, help="on one, orders go in groups (8)"
+    )
     parser.add_argument("--seed", type=int, default=7, help="who does what (7)")
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     options = parser.parse_args()
     random.seed(options.seed)
-    report = storm(options.seconds, options.workers, options.seed)
+    report = storm(options.seconds, options.workers, options.tokens, options.seed)
     broken = report.findings.broken or "the control did no harm"
     wrong = "" if report.passed else f"not as promised: {broken}"
     end(report, options.json, show, wrong)

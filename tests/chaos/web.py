@@ -24,6 +24,7 @@ def serving(
     code: Path = ROOT,
     options: Sequence[str] = CONFIGURED,
     workers: int = WORKERS,
+    application: str = "partnerapi.wsgi",
 ) -> Iterator[int]:
     """A server that answers, by the code below a directory; its port.
 
@@ -31,7 +32,7 @@ def serving(
         RunError: it has ended; what it wrote.
     """
     port = free_port()
-    command = [sys.executable, "-m", "gunicorn", "partnerapi.wsgi", *options]
+    command = [sys.executable, "-m", "gunicorn", application, *options]
     command += ["--workers", str(workers), "--bind", f"127.0.0.1:{port}"]
     with log.open("ab") as output:
         server = subprocess.Popen(

@@ -431,17 +431,39 @@ def test_of_too_many_connections_those_of_the_longest_line_make_room(
 def test_others_work_in_place_of_a_thread_that_says_that_it_waits(
     worker: BufferingWorker, crowd: Crowd
 ):
-    many = coming(worker, "192.0.2.1", 5)
-    for n in range(2 + web_worker.WITHOUT_PLACE):
+    most = web_worker.WITHOUT_PLACE
+    many = coming(worker, "192.0.2.1", most + 3)
+    for n in range(most):
         conn = crowd.next()
         assert conn is many[n]
-        assert conn.buffers.stand_aside is not None
-        conn.buffers.stand_aside()
-    # Each has given back its place, and does so once.
+        conn.buffers.place.stand_aside()
+        # It does so once.
+        conn.buffers.place.stand_aside()
+    last = [crowd.next(), crowd.next()]
+    assert last == many[most:-1]
+    # Of more than these each keeps its place: they would need more threads.
+    last[0].buffers.place.stand_aside()
+    assert crowd.begun.empty()
+    assert worker.turns.under_way.total() == 2
+    crowd.let_go.release(most + 3)
+    until(lambda: all(conn.buffers.place is None for conn in many))
     assert worker.turns.under_way.total() == 0
-    crowd.let_go.release(5)
-    until(lambda: all(conn.buffers.stand_aside is None for conn in many))
-    assert worker.turns.under_way.total() == 0
+    assert worker.turns.aside == set()
+
+
+def test_a_thread_that_is_nearly_done_passes_its_place_to_one_that_waited(
+    worker: BufferingWorker, crowd: Crowd
+):
+    [waited] = coming(worker, "192.0.2.1", 1)
+    crowd.next().buffers.place.stand_aside()
+    [first] = coming(worker, "192.0.2.2", 1)
+    crowd.next()
+    for _ in range(2):
+        first.buffers.place.pass_to(waited.buffers.place)
+        assert worker.turns.under_way == {waited.caller: 1}
+    assert {work.request for work in worker.turns.aside} == {first}
+    crowd.let_go.release(2)
+    until(lambda: not worker.turns.aside and not worker.turns.under_way)
 
 
 def test_what_is_late_is_told_so_by_a_thread_of_its_own(

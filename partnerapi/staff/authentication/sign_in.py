@@ -68,9 +68,9 @@ def limit_sign_ins(
 
 def stand_aside(request: HttpRequest) -> None:
     """Notify the web server that this thread waits, so that it uses another."""
-    stands_aside = getattr(request.META.get("gunicorn.socket"), "stand_aside", None)
-    if stands_aside:
-        stands_aside()
+    place = getattr(request.META.get("gunicorn.socket"), "place", None)
+    if place:
+        place.stand_aside()
 
 
 def hold(request: HttpRequest) -> None:

@@ -367,6 +367,7 @@ class Asking:
         asked: Any = Asked()
         asked.number = number
         asked.identity = number if identity is None else identity
+        asked.owner = "partner"
 
         def alone() -> str:
             self.went.append([number])
@@ -381,7 +382,7 @@ class Asking:
         def answer() -> Any:
             try:
                 due = monotonic() + PATIENCE_SECONDS
-                return self.groups.answer("subject", asked, due, alone, together)
+                return self.groups.answer("subject", asked, due, alone, together, None)
             finally:
                 connection.close()
 
@@ -432,5 +433,5 @@ def test_an_error_of_the_first_leaves_the_market_to_the_next():
 
     for _ in range(2):
         with pytest.raises(Busy):
-            made.answer("subject", Any, monotonic() + 60, fail, lambda some: some)
+            made.answer("subject", Any, monotonic() + 60, fail, lambda some: some, None)
     assert made.lines == {}
