@@ -116,6 +116,18 @@ def rests_until(person: User) -> datetime | None:
 RESTS_UNTIL = "SELECT approvals_rests_until(%s, clock_timestamp())"
 
 
+def needs_passkey(kind: str) -> bool:
+    """Whether decisions of a kind are signed, since a passkey counts."""
+    return bool(value_of(NEEDS_PASSKEY, [kind]))
+
+
+NEEDS_PASSKEY = """
+    SELECT EXISTS (SELECT FROM accounts_passkey WHERE listed_at IS NOT NULL)
+        AND NOT coalesce((
+            SELECT allows_code FROM accounts_approvalpolicy WHERE kind = %s), FALSE)
+"""
+
+
 def file_request(
     kind: str,
     content: Mapping[str, Any],

@@ -5,6 +5,7 @@ together. `verify approvals` checks the same from outside, without this module.
 """
 
 import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -15,23 +16,13 @@ from uuid import UUID
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from uuid_utils.compat import uuid7
-from webauthn import verify_authentication_response, verify_registration_response
-from webauthn.helpers import (
-    base64url_to_bytes,
-    parse_authentication_credential_json,
-)
-from webauthn.helpers.cose import COSEAlgorithmIdentifier
-from webauthn.helpers.decode_credential_public_key import (
-    DecodedEC2PublicKey,
-    decode_credential_public_key,
-)
-from webauthn.helpers.exceptions import WebAuthnException
 
 from accounts.passkeys.models import Passkey
 from accounts.people.models import User
 from partnerapi.core.database import execute, value_of
 
 LOCAL = "localhost"
+ES256 = -7
 
 
 class NotSigned(Exception):
@@ -57,6 +48,40 @@ def domain() -> str:
     return settings.PARTNER_API_PASSKEY_DOMAIN
 
 
+def options_to_sign(
+    person: User, digests: Iterable[bytes], host: str
+) -> dict[str, Any]:
+    """What the browser asks a device of this person for, at a host's address."""
+    keys = Passkey.objects.counting().filter(person=person, domain=host)
+    return {
+        "challenge": text_of(challenge_of(digests)),
+        "rpId": host,
+        "allowCredentials": credentials(keys),
+        "userVerification": "required",
+    }
+
+
+def options_to_enrol(person: User, challenge: bytes) -> dict[str, Any]:
+    """What the browser asks a device for that makes a new passkey."""
+    keys = Passkey.objects.filter(person=person, revoked_at=None)
+    email = person.email or ""
+    return {
+        "challenge": text_of(challenge),
+        "rp": {"id": domain(), "name": "Partner platform"},
+        "user": {"id": text_of(person.pk.bytes), "name": email, "displayName": email},
+        "pubKeyCredParams": [{"type": "public-key", "alg": ES256}],
+        "excludeCredentials": credentials(keys),
+        "authenticatorSelection": {"userVerification": "required"},
+        "attestation": "none",
+    }
+
+
+def credentials(keys: Iterable[Passkey]) -> list[dict[str, str]]:
+    return [
+        {"type": "public-key", "id": text_of(bytes(key.credential))} for key in keys
+    ]
+
+
 def is_own(origin: str, domain: str) -> bool:
     """Whether an origin is of this domain, over HTTPS where it is remote."""
     address = urlsplit(origin)
@@ -70,6 +95,15 @@ def enrol(person: User, name: str, challenge: bytes, answer: str) -> Passkey:
     Raises:
         NotSigned
     """
+    # They take time and memory, and most processes sign nothing.
+    from webauthn import verify_registration_response
+    from webauthn.helpers.cose import COSEAlgorithmIdentifier
+    from webauthn.helpers.decode_credential_public_key import (
+        DecodedEC2PublicKey,
+        decode_credential_public_key,
+    )
+    from webauthn.helpers.exceptions import WebAuthnException
+
     try:
         found = verify_registration_response(
             credential=answer,
@@ -104,6 +138,10 @@ def check(person: User, digests: Sequence[bytes], answer: str) -> Signed:
     Raises:
         NotSigned
     """
+    from webauthn import verify_authentication_response
+    from webauthn.helpers import parse_authentication_credential_json
+    from webauthn.helpers.exceptions import WebAuthnException
+
     try:
         credential = parse_authentication_credential_json(answer)
         key = Passkey.objects.get(person=person, credential=credential.raw_id)
@@ -169,8 +207,17 @@ def write(statement: str, arguments: Sequence[Any]) -> None:
 def origins_of(answer: str) -> list[str]:
     """The origin that an answer names where it is ours; the library compares it."""
     told = json.loads(answer)["response"]["clientDataJSON"]
-    origin = json.loads(base64url_to_bytes(told))["origin"]
+    origin = json.loads(bytes_of(told))["origin"]
     return [origin] if is_own(origin, domain()) else []
+
+
+def text_of(value: bytes) -> str:
+    """Bytes as browsers' WebAuthn has them in JSON."""
+    return urlsafe_b64encode(value).rstrip(b"=").decode()
+
+
+def bytes_of(text: str) -> bytes:
+    return urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
 def cose(point: bytes) -> bytes:

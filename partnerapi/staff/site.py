@@ -26,6 +26,7 @@ from partnerapi.core.backoffice import BoundedPaginator
 from partnerapi.core.form_fields import NumberField, WholeField
 from partnerapi.staff import find, roles
 from partnerapi.staff.approvals import filing
+from partnerapi.staff.authentication import passkeys
 from partnerapi.staff.authentication.second_factor import (
     CodeForm,
     device_of,
@@ -112,6 +113,7 @@ class BackOffice(admin.AdminSite):
             ("deliveries/<uuid:pk>/lines.csv", jobs.download_lines, "delivery_csv"),
             ("ask/<slug:kind>/", filing.ask_for, "ask"),
             ("log/", log.show_log, "log"),
+            ("passkeys/", passkeys.show_passkeys, "passkeys"),
             ("roles/", roles.show_roles, "roles"),
         ]
         pages = [

@@ -7,7 +7,13 @@ from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseRedirect,
+    JsonResponse,
+)
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
@@ -20,6 +26,7 @@ from accounts.approvals.four_eyes import (
     Superseded,
     carry_out,
     decide,
+    needs_passkey,
     overtake,
     rests_until,
     take_back,
@@ -30,7 +37,10 @@ from accounts.approvals.models import (
     ApprovalPolicy,
     ApprovalRequest,
 )
+from accounts.approvals.signed import decide_signed, digests_of
 from accounts.keys.models import Partner
+from accounts.passkeys.models import Passkey
+from accounts.passkeys.signing import options_to_sign
 from accounts.people.models import User
 from issuers.legacy.models import DeliveryJob
 from issuers.models import Issuer, Token
@@ -39,6 +49,7 @@ from partnerapi.core import lock_waits
 from partnerapi.core.backoffice import ReadOnlyAdmin
 from partnerapi.staff.approvals.filing import FORMS, address, may_file
 from partnerapi.staff.approvals.kinds import KINDS
+from partnerapi.staff.authentication.passkeys import host_of, own_address
 from partnerapi.staff.lookup import link, typed_text
 
 Status = ApprovalRequest.Status
@@ -121,7 +132,10 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
     ) -> HttpResponse:
         status = asked.status  # type: ignore[attr-defined]
         waits = status == Status.WAITING
+        signs = waits and has_passkey(request)
         why_not = why_not_decided(request.user, asked) if waits else ""
+        if waits and not why_not and not signs:
+            why_not = why_not_by_code(request, asked)
         context = self.admin_site.each_context(request) | {
             "title": asked.title,
             "opts": self.opts,
@@ -129,6 +143,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
             "status": Status(status),
             "is_open": status in (Status.WAITING, Status.APPROVED),
             "may_decide": waits and not why_not,
+            "signs": signs,
             "why_not": why_not,
             "may_take_back": waits and request.user.pk == asked.filed_by_id,
             "may_collect": status == Status.APPROVED and may_collect(request, asked),
@@ -156,12 +171,13 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
         except Superseded as error:
             overtake(asked, str(error))
             self.message_user(request, f"Superseded: {error}", messages.ERROR)
-        except NoReason as error:
+        except (NoReason, NotApproved, lock_waits.LockTimeout) as error:
+            if "options" in request.POST:
+                return JsonResponse({"problem": str(error)})
             self.message_user(request, str(error), messages.ERROR)
-            reason = request.POST.get("reason", "")
-            return self.render_request(request, asked, reason=reason)
-        except (NotApproved, lock_waits.LockTimeout) as error:
-            self.message_user(request, str(error), messages.ERROR)
+            if isinstance(error, NoReason):
+                reason = request.POST.get("reason", "")
+                return self.render_request(request, asked, reason=reason)
         else:
             if isinstance(done, HttpResponse):
                 return done
@@ -174,15 +190,20 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
         kind, said = KINDS[asked.kind], request.POST.get("do")
         if said == "approve":
             check_decider(request.user, asked)
+            if "options" in request.POST:
+                return options(request, asked, True, "")
             kind.preview(asked)
-            decide(asked, request.user, True)
+            settle(request, asked, True, "")
             if asked.kind in BY_ASKER:
                 return f"Approved. {BY_ASKER[asked.kind]}"
             carry_out(asked, kind)
             return "Approved and executed."
         if said == "refuse":
             check_decider(request.user, asked)
-            decide(asked, request.user, False, reason_typed(request))
+            reason = reason_typed(request)
+            if "options" in request.POST:
+                return options(request, asked, False, reason)
+            settle(request, asked, False, reason)
             return "Rejected."
         if said == "take_back":
             if request.user.pk != asked.filed_by_id:
@@ -247,6 +268,49 @@ def why_not_decided(user: Any, asked: ApprovalRequest) -> str:
             "person changed your access less than 24 hours ago. See Staff changes."
         )
     return ""
+
+
+def has_passkey(request: HttpRequest) -> bool:
+    """Whether a passkey of this user counts and works on this page."""
+    assert isinstance(request.user, User)
+    keys = Passkey.objects.counting().filter(person=request.user)
+    return keys.filter(domain=host_of(request)).exists()
+
+
+def why_not_by_code(request: HttpRequest, asked: ApprovalRequest) -> str:
+    """Why this user, whose passkey does not sign here, cannot decide without one."""
+    if not needs_passkey(asked.kind):
+        return ""
+    if address := own_address(request):
+        return f"Decide this request at {address}: your passkey does not work here."
+    return (
+        "You cannot decide this request: its kind is decided with a passkey, and you "
+        "have none that is active here. See Passkeys."
+    )
+
+
+def options(
+    request: HttpRequest, asked: ApprovalRequest, is_approved: bool, reason: str
+) -> JsonResponse:
+    """What the browser asks the device of the user to sign."""
+    assert isinstance(request.user, User)
+    digests = digests_of([asked], request.user, is_approved, reason)
+    return JsonResponse(options_to_sign(request.user, digests, host_of(request)))
+
+
+def settle(
+    request: HttpRequest, asked: ApprovalRequest, is_approved: bool, reason: str
+) -> None:
+    """Write the decision, with its signature where the browser sends one.
+
+    Raises:
+        NotApproved
+    """
+    assert isinstance(request.user, User)
+    if answer := request.POST.get("answer"):
+        decide_signed([asked], request.user, is_approved, reason, answer)
+    else:
+        decide(asked, request.user, is_approved, reason)
 
 
 def check_decider(user: User, asked: ApprovalRequest) -> None:
