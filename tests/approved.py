@@ -20,11 +20,16 @@ from issuers.register.ledger import Entry, Recorded
 from partnerapi.core.database import fetch
 from partnerapi.sandbox.data.approvals import (
     ASKER,
-    DECIDER,
     WHY,
     carry_out_requests,
+    colleague,
     file_and_approve,
 )
+
+
+def asker() -> str:
+    """The e-mail address of a member of staff that may bind holders and tokens."""
+    return colleague(ASKER).email or ""
 
 
 def approved_record(entries: Sequence[Entry], actor: str) -> list[Recorded]:
@@ -76,10 +81,10 @@ def approved_rule(
     """Make, change or, without parameters, end a rule of a token."""
     content = rules.rule_content(token, kind, parameters, WHY)
     with carry_out_requests(file_and_approve(ApprovalKind.RULE, content)):
-        return rules.set_rule(token, kind, parameters, WHY, ASKER, DECIDER)
+        return rules.set_rule(token, kind, parameters, WHY, asker())
 
 
 def approved_lifting(restriction: Restriction) -> None:
     content = restrictions.lifting_content(restriction)
     with carry_out_requests(file_and_approve(ApprovalKind.LIFTING, content)):
-        restrictions.end(restriction, ASKER)
+        restrictions.end(restriction, asker())

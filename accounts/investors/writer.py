@@ -5,9 +5,11 @@ partner whose attestation is in force may lower it, too. Any other attestation w
 for staff, and the profile in force stays.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from uuid_utils.compat import uuid7
 
 from accounts.accounts.models import Account
 from accounts.investors.models import (
@@ -17,7 +19,6 @@ from accounts.investors.models import (
 )
 from accounts.people.followers import change_and_follow
 from accounts.people.models import Country, User
-from partnerapi.core.database import fetch
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,15 @@ class Facts:
     investor_class: str
     evidence: str = ""
 
-    def columns(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+    def columns(self) -> list[Any]:
+        """In the order of the writers' arguments."""
+        return [
+            self.verification,
+            self.verified_until,
+            self.tax_country and self.tax_country.pk,
+            self.investor_class,
+            self.evidence,
+        ]
 
 
 def profile_of(user: User) -> InvestorProfile:
@@ -48,19 +56,18 @@ def attest(account: Account, facts: Facts) -> InvestorAttestation:
     Raises:
         LockTimeout: a lock was not released in time.
     """
-    partner, user = account.partner, account.user
 
     def change() -> InvestorAttestation:
-        profile = lock(user)
-        attestation = InvestorAttestation.objects.create(
-            account=account, user=user, partner=partner, **facts.columns()
+        [made] = InvestorAttestation.objects.raw(
+            ATTEST,
+            [uuid7(), uuid7(), account.partner.login, account.pk, *facts.columns()],
         )
-        is_own = profile.changes > 0 and profile.partner_id == partner.pk
-        if partner.may_attest and (is_own or raises(profile, facts)):
-            write(profile, facts, partner.login, False, attestation)
-        return attestation
+        return made
 
-    return change_and_follow([user.pk], None, "NOT_ELIGIBLE", change)
+    return change_and_follow([account.user_id], None, "NOT_ELIGIBLE", change)
+
+
+ATTEST = "SELECT * FROM binds_attest(%s, %s, %s, %s, %s, %s, %s, %s, %s)"
 
 
 def decide(
@@ -71,60 +78,28 @@ def decide(
 ) -> InvestorChange:
     """Set the profile in force by decision of staff; this settles earlier attestations.
 
-    `attestation` is the one that staff follow, if any: its partner may then renew and
-    lower the profile in force.
+    `actor` is the e-mail address of a member of staff with the right to add changes of
+    investors. `attestation` is the one that staff follow, if any: its partner may then
+    renew and lower the profile in force.
+
+    Raises:
+        LockTimeout: a lock was not released in time.
     """
-    return change_and_follow(
-        [user.pk],
-        None,
-        "NOT_ELIGIBLE",
-        lambda: write(lock(user), facts, actor, True, attestation),
-    )
+
+    def change() -> InvestorChange:
+        [made] = InvestorChange.objects.raw(
+            DECIDE,
+            [
+                uuid7(),
+                actor,
+                user.pk,
+                attestation and attestation.pk,
+                *facts.columns(),
+            ],
+        )
+        return made
+
+    return change_and_follow([user.pk], None, "NOT_ELIGIBLE", change)
 
 
-def lock(user: User) -> InvestorProfile:
-    User.objects.select_for_update(no_key=True).get(pk=user.pk)
-    return profile_of(user)
-
-
-def write(
-    profile: InvestorProfile,
-    facts: Facts,
-    actor: str,
-    is_staff: bool,
-    attestation: InvestorAttestation | None,
-) -> InvestorChange:
-    return InvestorChange.objects.create(
-        user_id=profile.user_id,
-        number=profile.changes + 1,
-        actor=actor,
-        is_staff=is_staff,
-        attestation=attestation,
-        partner=attestation.partner if attestation else None,
-        **facts.columns(),
-    )
-
-
-def raises(profile: InvestorProfile, facts: Facts) -> bool:
-    """Whether no fact is weaker than the profile in force, by the database's order."""
-    country = facts.tax_country.pk if facts.tax_country else None
-    [(answer,)] = fetch(
-        RAISES,
-        [
-            profile.verification,
-            profile.verified_until,
-            profile.tax_country_id,
-            profile.investor_class,
-            facts.verification,
-            facts.verified_until,
-            country,
-            facts.investor_class,
-        ],
-        tuple,
-    )
-    return bool(answer)
-
-
-RAISES = (
-    "SELECT accounts_raises(%s, %s::timestamptz, %s, %s, %s, %s::timestamptz, %s, %s)"
-)
+DECIDE = "SELECT * FROM binds_decide(%s, %s, %s, %s, %s, %s, %s, %s, %s)"

@@ -109,19 +109,25 @@ def approver(approval: UUID) -> str:
         ) from None
 
 
-def active_staff(option: str, email: str) -> User:
-    """The active member of staff with this address.
+def active_staff(option: str, email: str, right: str = "") -> User:
+    """The active member of staff with this address; with this right, if one is named.
 
     Raises:
         CommandError: there is none; the message names `option`.
     """
     try:
-        return User.objects.get(email=email.lower(), is_staff=True, is_active=True)
+        person = User.objects.get(email=email.lower(), is_staff=True, is_active=True)
     except User.DoesNotExist:
         raise CommandError(
             f"{option} {email}: no active member of staff has this address. The admin "
             "lists staff users."
         ) from None
+    if right and not person.has_perm(right):
+        raise CommandError(
+            f"{option} {email}: this member of staff does not have the right {right}. "
+            "A group gives it."
+        )
+    return person
 
 
 def user_named(text: str) -> User:

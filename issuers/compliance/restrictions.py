@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, Model, Sum
+from uuid_utils.compat import uuid7
 
 from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
@@ -16,6 +17,7 @@ from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.approvals import token_facts, token_links
 from issuers.register.models import HolderBalance
+from partnerapi.core.database import value_of
 from partnerapi.core.money import plural
 
 Kind = Restriction.Kind
@@ -43,8 +45,8 @@ class Terms:
 def restrict(user: User, terms: Terms, actor: str) -> Restriction:
     """Restrict a holder from now on; cancel open orders that the restriction forbids.
 
-    Earlier movements stay. `actor` is an e-mail address. The first restriction of a
-    user opens its ledger account.
+    Earlier movements stay. `actor` is the e-mail address of a member of staff with the
+    right to add restrictions. The first restriction of a user opens its ledger account.
 
     Raises:
         LockTimeout: a lock was not released in time.
@@ -52,22 +54,28 @@ def restrict(user: User, terms: Terms, actor: str) -> Restriction:
     account = ledger.holder_accounts([user.pk])[user.pk]
 
     def change() -> Restriction:
-        made = Restriction.objects.create(
-            ledger_account_id=account,
-            kind=terms.kind,
-            token=terms.token,
-            units=terms.units,
-            until=terms.until,
-            beneficiary=terms.beneficiary,
-            reason=terms.reason,
-            created_by=actor,
+        [made] = Restriction.objects.raw(
+            RESTRICT,
+            [
+                uuid7(),
+                actor,
+                account,
+                terms.kind,
+                terms.token and terms.token.pk,
+                terms.units,
+                terms.until,
+                terms.beneficiary,
+                terms.reason,
+            ],
         )
-        made.refresh_from_db()
         return made
 
     tokens = None if terms.token is None else [terms.token.pk]
     why = "HOLDER_FROZEN" if terms.is_whole_freeze else "UNITS_LOCKED"
     return change_and_follow([user.pk], tokens, why, change)
+
+
+RESTRICT = "SELECT * FROM binds_restrict(%s, %s, %s, %s, %s, %s, %s, %s, %s)"
 
 
 def lifting_content(restriction: Restriction) -> dict[str, Any]:
@@ -82,10 +90,15 @@ def lifting_title(restriction: Restriction) -> str:
 
 
 def end(restriction: Restriction, actor: str) -> None:
-    """Lift a restriction, in a transaction that carries the approval for it."""
+    """Lift a restriction, in a transaction that carries the approval for it.
+
+    `actor` filed the request, or decided it.
+    """
+    restriction.ended_at = value_of(LIFT, [actor, restriction.pk])
     restriction.ended_by = actor
-    restriction.save(update_fields=["ended_by", "ended_at"])
-    restriction.refresh_from_db()
+
+
+LIFT = "SELECT binds_lift(%s, %s)"
 
 
 class LiftRestriction:

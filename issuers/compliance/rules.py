@@ -1,12 +1,14 @@
 """Rules of tokens: their requests, the holders they would refuse, and their effect."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.utils import timezone
+from uuid_utils.compat import uuid7
 
 from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
@@ -16,7 +18,7 @@ from issuers.compliance.models import TokenRule
 from issuers.models import Token
 from issuers.register.approvals import token_facts, token_links
 from issuers.register.models import HolderBalance
-from partnerapi.core.database import fetch
+from partnerapi.core.database import value_of
 
 Kind = TokenRule.Kind
 Parameters = Mapping[str, Any]
@@ -98,59 +100,47 @@ def text_of(kind: str, parameters: Parameters) -> str:
 
 
 def set_rule(
-    token: Token,
-    kind: str,
-    parameters: Parameters | None,
-    reason: str,
-    actor: str,
-    approved_by: str,
+    token: Token, kind: str, parameters: Parameters | None, reason: str, actor: str
 ) -> TokenRule | None:
     """End the rule of this kind, if there is one, and make a new one of `parameters`.
 
     Open orders that it refuses are cancelled in the same transaction, which carries its
-    approval. Holders who do not comply keep their units.
+    approval; `actor` filed the request, or decided it. Holders who do not comply keep
+    their units.
 
     Raises:
         RuleRefused: the parameters do not fit this kind.
         LockTimeout: the token's ledger stayed locked for too long.
     """
-    return change_and_follow(
-        None,
-        [token.pk],
-        "RULE_CHANGED",
-        lambda: write(token, kind, parameters, reason, actor, approved_by),
-    )
+    said = None if parameters is None else json.dumps(dict(parameters))
+
+    def change() -> TokenRule | None:
+        made = TokenRule.objects.raw(
+            SET_RULE, [uuid7(), actor, token.pk, kind, said, reason]
+        )
+        return next(iter(made), None)
+
+    with parameters_of(kind, parameters):
+        return change_and_follow(None, [token.pk], "RULE_CHANGED", change)
 
 
-def write(
-    token: Token,
-    kind: str,
-    parameters: Parameters | None,
-    reason: str,
-    actor: str,
-    approved_by: str,
-) -> TokenRule | None:
-    present = rule_in_force(token, kind)
-    if present:
-        present.ended_by = actor
-        present.save(update_fields=["ended_by", "ended_at"])
-    if parameters is None:
-        return None
+SET_RULE = "SELECT * FROM binds_rule(%s, %s, %s, %s, %s, %s)"
+
+
+@contextmanager
+def parameters_of(kind: str, parameters: Parameters | None) -> Iterator[None]:
+    """
+    Raises:
+        RuleRefused: the database says that the parameters do not fit this kind.
+    """
     try:
-        with transaction.atomic():
-            return TokenRule.objects.create(
-                token=token,
-                kind=kind,
-                parameters=parameters,
-                reason=reason,
-                replaces=present,
-                created_by=actor,
-                approved_by=approved_by,
-            )
+        yield
     except IntegrityError as error:
         if "token_rule_is_valid" not in str(error):
             raise
-        raise RuleRefused(f"{dict(parameters)} are not parameters of {kind}.") from None
+        raise RuleRefused(
+            f"{dict(parameters or {})} are not parameters of {kind}."
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,15 +174,12 @@ def refused_by(token: Token, kind: str, parameters: Parameters) -> Refused:
     )
     largest = balances.order_by("-balance", "account_id")[:MOST_JUDGED]
     held = {b.account_id: b for b in largest.select_related("user")}
-    with transaction.atomic():
-        write(token, kind, parameters, "preview", "preview", "preview")
-        rows = fetch(
-            FAILING,
-            [token.pk, [*held], timezone.now(), CODES.get(kind, "")],
-            tuple,
+    said = json.dumps(dict(parameters))
+    with parameters_of(kind, parameters), transaction.atomic():
+        accounts = value_of(
+            PREVIEW, [token.pk, kind, said, [*held], CODES.get(kind, "")]
         )
-        transaction.set_rollback(True)
-    found = [held[account] for (account,) in rows]
+    found = [held[account] for account in accounts]
     if kind == Kind.MAX_BALANCE:
         supply = int(token.ledger_head.supply)
         most = parameters.get("units", supply * parameters.get("bps", 0) // 10_000)
@@ -208,10 +195,7 @@ CODES: Mapping[str, str] = {
     Kind.INVESTOR_CLASSES: "INVESTOR_CLASS_NOT_ALLOWED",
     Kind.APPROVED_HOLDERS: "HOLDER_NOT_APPROVED",
 }
-FAILING = """
-    SELECT account FROM register_standing(%s, %s::bigint[], %s)
-    WHERE receiving @> jsonb_build_array(jsonb_build_object('code', %s::text))
-"""
+PREVIEW = "SELECT binds_preview_rule(%s, %s, %s, %s::bigint[], %s)"
 
 
 class SetRule:
@@ -257,7 +241,6 @@ class SetRule:
                 content["parameters"],
                 content.get("reason", ""),
                 request.filed_by.email or "",
-                request.decision.decided_by.email or "",
             )
         except RuleRefused as error:
             raise Superseded(str(error)) from None

@@ -6,12 +6,12 @@ from datetime import datetime
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from accounts.management.people import add_staff
+from accounts.management.people import active_staff, add_staff
 from accounts.people.models import User
 from issuers.compliance import restrictions
 from issuers.compliance.models import Restriction
 from issuers.compliance.restrictions import Terms
-from issuers.management.register_command import actor, add_reason, writing
+from issuers.management.register_command import add_reason, writing
 from partnerapi.core.commands import DRY_RUN
 from partnerapi.core.times import from_rfc3339
 
@@ -39,7 +39,7 @@ def add_terms(parser: CommandParser) -> None:
 
 
 def set_restriction(user: User, terms: Terms, staff: str, dry_run: bool) -> str:
-    who = actor(staff)
+    who = active_staff("--staff", staff, "issuers.add_restriction").email or ""
     with writing(dry_run):
         made = restrictions.restrict(user, terms, who)
     return f"{describe(made)}{DRY_RUN if dry_run else '.'}"

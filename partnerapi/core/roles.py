@@ -49,8 +49,8 @@ APPLICATION: Mapping[str, str] = {
     "accounts_cashtransaction": READ,
     "accounts_country": ALL,
     "accounts_holderimport": APPEND,
-    "accounts_investorattestation": APPEND,
-    "accounts_investorchange": APPEND,
+    "accounts_investorattestation": READ,
+    "accounts_investorchange": READ,
     "accounts_investorprofile": READ,
     "accounts_keyscope": READ,
     "accounts_partner": ALL,
@@ -84,7 +84,7 @@ APPLICATION: Mapping[str, str] = {
     "django_migrations": READ,
     # Signing out deletes a session.
     "django_session": ALL,
-    "issuers_approvedholder": KEEP,
+    "issuers_approvedholder": READ,
     "issuers_article": ALL,
     "issuers_articletocome": READ,
     "issuers_deliveryjob": KEEP,
@@ -109,12 +109,12 @@ APPLICATION: Mapping[str, str] = {
     # Lines that are PENDING; a trigger keeps those that were delivered.
     "issuers_legacyshareholder": ALL,
     "issuers_legacyshareholderchange": "SELECT, INSERT, DELETE",
-    "issuers_restriction": KEEP,
+    "issuers_restriction": READ,
     # Tables of the past list a token from its creation on.
     "issuers_token": KEEP,
     "issuers_tokenledgerhead": READ,
     "issuers_tokenprice": APPEND,
-    "issuers_tokenrule": KEEP,
+    "issuers_tokenrule": READ,
     "issuers_unnumberedevent": READ,
     "marketdata_bookchange": READ,
     "marketdata_booklevel": READ,
@@ -159,6 +159,11 @@ RELEASE_BEFORE: Mapping[str, str] = {
     "accounts_bankstatement": APPEND,
     "accounts_cashtransaction": APPEND,
     "accounts_withdrawal": KEEP,
+    "accounts_investorattestation": APPEND,
+    "accounts_investorchange": APPEND,
+    "issuers_approvedholder": KEEP,
+    "issuers_restriction": KEEP,
+    "issuers_tokenrule": KEEP,
 }
 """Rights on tables that only the release before needs: it writes them itself."""
 

@@ -18,7 +18,7 @@ from accounts.approvals.models import ApprovalKind
 from accounts.investors import writer as investors
 from accounts.keys.models import ApiKey, Partner
 from accounts.people.models import User, UserHolder
-from issuers.compliance.models import ApprovedHolder
+from issuers.compliance.holders import approve_holder
 from issuers.compliance.restrictions import Terms, restrict
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Article, Document, Issuer, IssuerGrant, Token
@@ -29,9 +29,8 @@ from marketdata.trading.queues import BUY
 from partnerapi.exports.models import Export
 from partnerapi.gateway.models import IdempotencyRecord
 from partnerapi.operations.jobs import run_job
-from partnerapi.sandbox.data.approvals import ASKER, colleague
 from partnerapi.staff.authentication.models import FailedSignIn
-from tests.approved import approved_rule
+from tests.approved import approved_rule, asker
 from tests.owner import as_committed, superuser
 from tests.pictures import picture_bytes
 
@@ -76,7 +75,7 @@ SEARCHES = {
     "Withdrawal": ("payout-2027-01", 2),
     "Export": ("00000007-0000-0000-0000-000000000000", 1),
     "IdempotencyRecord": ("00000007-", 1),
-    "StaffChange": ("operations@sandbox.example", 2 + 2 * len(ApprovalKind)),
+    "StaffChange": ("operations@sandbox.example", 5 + 2 * len(ApprovalKind)),
     "FailedSignIn": ("stranger@example.com", 1),
     "JobRun": ("statement", 2),
     "TokenRule": ("VERGEL", 1),
@@ -118,13 +117,11 @@ def with_rules():
     client = "holder-0000020@lumarelle"
     account = Account.objects.get(user__email__startswith=client)
     approved_rule(token, "VERIFIED_HOLDERS", {})
-    restrict(holder, Terms("FREEZE", "a court"), ASKER)
-    ApprovedHolder.objects.create(
-        token=token, ledger_account=holder.ledger_account, created_by=ASKER
-    )
+    restrict(holder, Terms("FREEZE", "a court"), asker())
+    approve_holder(token, holder, None, asker())
     facts = investors.Facts("VERIFIED", None, None, "RETAIL")
     investors.attest(account, facts)
-    investors.decide(holder, facts, colleague(ASKER).email)
+    investors.decide(holder, facts, asker())
 
 
 def with_orders():

@@ -11,8 +11,9 @@ from django.utils import timezone
 
 from accounts.investors.writer import Facts, decide
 from issuers.compliance import restrictions
+from issuers.compliance.holders import approve_holder
 from issuers.compliance.judge import units_of
-from issuers.compliance.models import ApprovedHolder, Restriction
+from issuers.compliance.models import Restriction
 from issuers.compliance.restrictions import Terms
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Kind
@@ -135,19 +136,12 @@ def verified_later(quiet: Quiet) -> None:
 def approved_later(quiet: Quiet) -> None:
     approved_rule(quiet.token, "APPROVED_HOLDERS", {})
     quiet.write()
-    ApprovedHolder.objects.create(
-        token=quiet.token, ledger_account_id=quiet.buys, created_by=ASKER
-    )
+    approve_holder(quiet.token, quiet.buyer.user, None, ASKER)
 
 
 def approved_until(quiet: Quiet) -> None:
     approved_rule(quiet.token, "APPROVED_HOLDERS", {})
-    ApprovedHolder.objects.create(
-        token=quiet.token,
-        ledger_account_id=quiet.buys,
-        created_by=ASKER,
-        until=(until := soon()),
-    )
+    approve_holder(quiet.token, quiet.buyer.user, (until := soon()), ASKER)
     quiet.write()
     passed(until)
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -184,18 +184,6 @@ def test_accounts_of_others_and_closed_ones_are_not_attested(
     assert attest(partner, ended).code == "ACCOUNT_NOT_ACTIVE"
     key = approved_key(world.partner, [Scope.COMPLIANCE_READ])[1]
     assert attest(Ask(key), other).code == "FORBIDDEN"
-
-
-def test_the_database_holds_to_who_may_attest(partner: Ask, anna: Account):
-    attest(partner, anna)
-    attestation = InvestorAttestation.objects.get()
-    facts = investors.Facts(
-        "VERIFIED", None, Country.objects.get(code="FR"), "INFORMED"
-    )
-    profile = investors.profile_of(anna.user)
-    for actor, is_staff in (("broker_one", False), ("nobody@staff.example", True)):
-        with pytest.raises(IntegrityError, match="Staff change"), transaction.atomic():
-            investors.write(profile, facts, actor, is_staff, attestation)
 
 
 def give(token: Token, account: Account, units: int) -> int:

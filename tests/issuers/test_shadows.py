@@ -7,7 +7,7 @@ from issuers.compliance import restrictions, rules
 from issuers.compliance.restrictions import Terms
 from issuers.models import Token
 from issuers.register.verification import verify
-from partnerapi.sandbox.data.approvals import ASKER, DECIDER, colleague
+from partnerapi.sandbox.data.approvals import ASKER, colleague
 from tests.characters import World
 from tests.issuers.test_tampering import Register
 from tests.owner import as_committed, tamper
@@ -56,7 +56,7 @@ def test_a_check_believes_no_type_of_the_session(world: World, name: str, length
         ("COUNTRIES", {"allowed": ["France"]}),
     ):
         with pytest.raises(rules.RuleRefused, match="are not parameters of"):
-            rules.set_rule(token, kind, parameters, "why", ASKER, DECIDER)
+            rules.set_rule(token, kind, parameters, "why", ASKER)
     run(OF_TOKEN, "FR0000120271", token.pk)
 
 

@@ -29,6 +29,9 @@ INLINED = {
 }
 """Functions without a setting, and why: each name in them has its schema."""
 NAMES_LATER = {
+    # A holder's units do not move while its profile changes.
+    "binds_attest": {"issuers_ledgeraccount"},
+    "binds_decide": {"issuers_ledgeraccount"},
     # Which issuer an amount counts for.
     "approvals_use": {"issuers_token"},
     # A price that a bust restores, or that a trade made, is not approved as others are.

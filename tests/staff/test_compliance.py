@@ -13,7 +13,7 @@ from accounts.investors import writer as investors
 from accounts.investors.models import InvestorProfile
 from accounts.people.models import User
 from issuers.compliance.models import ApprovedHolder, Restriction, TokenRule
-from issuers.compliance.rules import RuleRefused, rule_content
+from issuers.compliance.rules import RuleRefused, rule_content, set_rule
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Kind
 from partnerapi.staff.approvals.rule_forms import parameters_from
@@ -213,10 +213,7 @@ def test_a_rule_names_countries_that_there_are(ana: Client, holder: User, world:
         pytest.raises(IntegrityError, match="names countries by ISO 3166-1: ZZ"),
         transaction.atomic(),
     ):
-        TokenRule.objects.create(
-            token=token, kind=kind, parameters=refused, reason="x", created_by="x",
-            approved_by="y",
-        )  # fmt: skip
+        set_rule(token, kind, refused, "x", "ana@staff.example")
 
 
 def test_others_see_and_do_not_act(holder: User):

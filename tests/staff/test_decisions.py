@@ -39,6 +39,7 @@ from tests.accounts.money import (
     new_partner,
     reference_of,
 )
+from tests.approved import asker
 from tests.characters import World
 from tests.issuers.register import people
 from tests.owner import as_committed
@@ -184,7 +185,7 @@ def rule(world: World, ana: Client) -> ApprovalRequest:
 
 def lifting(world: World, ana: Client) -> ApprovalRequest:
     user = holding(world.public_token)
-    restrict(user, Terms(Restriction.Kind.FREEZE, "A court"), "me")
+    restrict(user, Terms(Restriction.Kind.FREEZE, "A court"), asker())
     made = Restriction.objects.get()
     return asked_on_page(ana, "lifting", restriction=made.pk)
 

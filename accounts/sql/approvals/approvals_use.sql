@@ -3,7 +3,7 @@
 --     approvals_of_grant, approvals_of_identity, approvals_of_key,
 --     approvals_of_lifting, approvals_of_price, approvals_of_register,
 --     approvals_of_rule, approvals_of_statement, approvals_of_transfer,
---     cash_book_statement, cash_decide_withdrawal, cash_move_receipt,
+--     approvals_use_by, cash_book_statement, cash_decide_withdrawal, cash_move_receipt,
 --     cash_move_withdrawal, trading_change_phase, trading_told_bust
 CREATE OR REPLACE FUNCTION public.approvals_use(
     wanted text, said jsonb, amount numeric, entry_token uuid, entry_number bigint

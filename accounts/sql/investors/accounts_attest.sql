@@ -23,4 +23,5 @@ REVOKE ALL ON FUNCTION public.accounts_attest() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER accounts_attest BEFORE INSERT
     ON public.accounts_investorattestation FOR EACH ROW
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.accounts_attest();

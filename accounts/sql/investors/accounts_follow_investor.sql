@@ -64,4 +64,5 @@ REVOKE ALL ON FUNCTION public.accounts_follow_investor() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER accounts_follow_investor BEFORE INSERT
     ON public.accounts_investorchange FOR EACH ROW
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.accounts_follow_investor();

@@ -9,8 +9,9 @@ from partnerapi.core.commands import DryRunCommand
 class Command(DryRunCommand):
     help = """Freeze a holder: from now on, no units move in or out.
 
-One person can freeze; lifting with restrict lift needs a second one. The holder's open
-orders are cancelled. Forced transfers and reversals still move units.
+One person with the right to add restrictions can freeze; lifting with restrict lift
+needs a second one. The holder's open orders are cancelled. Forced transfers and
+reversals still move units.
 
 examples:
   manage.py restrict freeze ana@example.com --staff bo@example.com \\

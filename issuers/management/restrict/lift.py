@@ -51,6 +51,7 @@ examples:
             return file_for_approval(
                 ApprovalKind.LIFTING, content, title, reason, person
             )
-        with writing(dry_run or request, approval):
-            restrictions.end(named, person.email or "")
+        if not dry_run:
+            with writing(dry_run, approval):
+                restrictions.end(named, person.email or "")
         return f"Lifted: {describe(named)}{DRY_RUN if dry_run else '.'}"

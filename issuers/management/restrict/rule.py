@@ -4,7 +4,7 @@ from django.core.management.base import CommandError
 
 from accounts.approvals.models import ApprovalKind
 from accounts.investors.models import InvestorClass
-from accounts.management.people import active_staff, approver, file_for_approval
+from accounts.management.people import active_staff, file_for_approval
 from issuers.compliance import rules
 from issuers.compliance.models import TokenRule
 from issuers.compliance.rules import RuleRefused
@@ -93,11 +93,9 @@ examples:
                 return file_for_approval(
                     ApprovalKind.RULE, content, title, reason, person
                 )
-            second = approver(approval) if approval else ""
-            with writing(dry_run or request, approval):
-                rules.set_rule(
-                    token, kind, parameters, reason, person.email or "", second
-                )
+            if not dry_run:
+                with writing(dry_run, approval):
+                    rules.set_rule(token, kind, parameters, reason, person.email or "")
         except RuleRefused as error:
             raise CommandError(f"{error} Nothing was written.") from None
         said = "The rule ends." if end else rules.text_of(kind, parameters)

@@ -19,4 +19,5 @@ REVOKE ALL ON FUNCTION public.approvals_of_lifting() FROM PUBLIC;
 DROP TRIGGER IF EXISTS approvals_of_lifting ON public.issuers_restriction;
 CREATE CONSTRAINT TRIGGER approvals_of_lifting AFTER UPDATE
     ON public.issuers_restriction DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.approvals_of_lifting();

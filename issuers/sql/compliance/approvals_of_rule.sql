@@ -37,4 +37,5 @@ REVOKE ALL ON FUNCTION public.approvals_of_rule() FROM PUBLIC;
 DROP TRIGGER IF EXISTS approvals_of_rule ON public.issuers_tokenrule;
 CREATE CONSTRAINT TRIGGER approvals_of_rule AFTER INSERT OR UPDATE
     ON public.issuers_tokenrule DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.approvals_of_rule();

@@ -25,5 +25,6 @@ END $$;
 REVOKE ALL ON FUNCTION public.compliance_know_countries() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER compliance_know_countries AFTER INSERT
-    ON public.issuers_tokenrule FOR EACH ROW WHEN (new.kind = 'COUNTRIES')
+    ON public.issuers_tokenrule FOR EACH ROW
+    WHEN (new.kind = 'COUNTRIES' AND public.accounts_written_directly())
     EXECUTE FUNCTION public.compliance_know_countries();

@@ -24,4 +24,5 @@ REVOKE ALL ON FUNCTION public.register_hold_investor() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER account_is_held_first BEFORE INSERT
     ON public.accounts_investorchange FOR EACH ROW
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.register_hold_investor();

@@ -41,4 +41,5 @@ REVOKE ALL ON FUNCTION public.register_keep_approvedholder() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER register_keep_approvedholder BEFORE INSERT OR UPDATE
     ON public.issuers_approvedholder FOR EACH ROW
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.register_keep_approvedholder();

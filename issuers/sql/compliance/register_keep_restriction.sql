@@ -42,4 +42,5 @@ REVOKE ALL ON FUNCTION public.register_keep_restriction() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER register_keep_restriction BEFORE INSERT OR UPDATE
     ON public.issuers_restriction FOR EACH ROW
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.register_keep_restriction();

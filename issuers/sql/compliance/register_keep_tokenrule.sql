@@ -44,4 +44,5 @@ REVOKE ALL ON FUNCTION public.register_keep_tokenrule() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER register_keep_tokenrule BEFORE INSERT OR UPDATE
     ON public.issuers_tokenrule FOR EACH ROW
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.register_keep_tokenrule();

@@ -1,5 +1,5 @@
 -- Whether a rule's parameters fit its kind.
--- called by: anyone
+-- called by: anyone, binds_check_rule
 CREATE OR REPLACE FUNCTION public.register_rule_is_valid(kind text, parameters jsonb)
 RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, public, pg_temp

@@ -1,7 +1,7 @@
 -- Returns what binds accounts, or a newcomer, in a token at an instant: pauses,
 -- refusals to send and to receive, locked units, limits.
--- called by: anyone, register_judge, register_judge_entries, register_judge_postings,
---     register_limits, register_states
+-- called by: anyone, binds_preview_rule, register_judge, register_judge_entries,
+--     register_judge_postings, register_limits, register_states
 CREATE OR REPLACE FUNCTION public.register_standing(
     of_token uuid, accounts bigint[], at timestamp with time zone, past boolean DEFAULT
     false, newcomer uuid DEFAULT NULL::uuid

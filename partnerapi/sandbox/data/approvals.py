@@ -25,6 +25,8 @@ STAFF = {
 }
 """Who asked for things, and who decided; without passwords they do not sign in."""
 ASKER, DECIDER = STAFF
+THEIRS = "^(file|decide)_|^add_(restriction|approvedholder|investorchange)$"
+"""The rights of these people."""
 WHY = "The sandbox is filled"
 
 
@@ -53,7 +55,7 @@ def employ(email: str, using: str) -> None:
             created_at=OPENING,
         )
         rights = Permission.objects.using(using)
-        user.user_permissions.set(rights.filter(codename__regex="^(file|decide)_"))
+        user.user_permissions.set(rights.filter(codename__regex=THEIRS))
         users.appoint(user)
 
 

@@ -24,14 +24,13 @@ from accounts.investors.models import (
     InvestorClass,
     Verification,
 )
-from accounts.people.followers import change_and_follow
 from accounts.people.models import Country, User
 from issuers.compliance import restrictions
+from issuers.compliance.holders import approve_holder, end_approval
 from issuers.compliance.models import ApprovedHolder, Restriction
 from issuers.compliance.restrictions import Terms
 from issuers.models import Token
 from issuers.models.tokens import MAX_UNITS
-from issuers.register import ledger
 from issuers.register.models import REASON_LENGTH
 from partnerapi.core import lock_waits
 from partnerapi.core.form_fields import WholeField
@@ -148,29 +147,8 @@ class ApproveForm(forms.Form):
 
     def carry_out(self, user: User, actor: str) -> str:
         token = self.cleaned_data["token"]
-        account = ledger.holder_accounts([user.pk])[user.pk]
-        present = ApprovedHolder.objects.filter(
-            token=token, ledger_account=account, ended_at=None
-        ).first()
-        if present:
-            end(present, user, actor)
-        ApprovedHolder.objects.create(
-            token=token,
-            ledger_account_id=account,
-            until=self.cleaned_data["until"],
-            created_by=actor,
-        )
+        approve_holder(token, user, self.cleaned_data["until"], actor)
         return f"{user} may acquire {token.symbol}."
-
-
-def end(approved: ApprovedHolder, user: User, actor: str) -> None:
-    """End an approval; open orders that need it are cancelled."""
-
-    def change() -> None:
-        approved.ended_by = actor
-        approved.save(update_fields=["ended_by", "ended_at"])
-
-    change_and_follow([user.pk], [approved.token_id], "NOT_ELIGIBLE", change)
 
 
 FORMS: Mapping[str, tuple[type[Any], str]] = {
@@ -262,5 +240,5 @@ def end_named(request: HttpRequest, user: User, key: str, actor: str) -> str:
         raise PermissionDenied
     of = ApprovedHolder.objects.filter(ledger_account__user=user, ended_at=None)
     approved = get_object_or_404(of, pk=key)
-    end(approved, user, actor)
+    end_approval(approved, user, actor)
     return f"{user} is no longer approved to acquire {approved.token.symbol}."

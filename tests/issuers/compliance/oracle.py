@@ -7,15 +7,16 @@ from typing import Any
 
 from django.utils import timezone
 
-from accounts.investors.models import InvestorChange
-from accounts.people.models import User
-from issuers.compliance import restrictions, rules
-from issuers.compliance.models import ApprovedHolder, Restriction
+from accounts.investors import writer as investors
+from accounts.people.models import Country, User
+from issuers.compliance import restrictions
+from issuers.compliance.holders import approve_holder
+from issuers.compliance.models import Restriction
 from issuers.compliance.restrictions import Terms
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Kind
 from partnerapi.sandbox.data.approvals import ASKER, colleague
-from tests.approved import approved_record
+from tests.approved import approved_record, approved_rule
 from tests.issuers.register import empty_token, new_issuer, people
 from tests.owner import tamper
 
@@ -87,7 +88,7 @@ class Company:
             f" WHERE id = '{self.token.issuer_id}'"
         )
         for kind, parameters in self.some_rules().items():
-            rules.set_rule(self.token, kind, parameters, "why", ASKER, ASKER)
+            approved_rule(self.token, kind, parameters)
             self.rules[kind] = parameters
         colleague(ASKER)
         for holder in self.holders:
@@ -132,21 +133,16 @@ class Company:
             "verified_until": dice.choice(
                 [None, now + timedelta(1), now - timedelta(1)]
             ),
-            "tax_country_id": dice.choice(["FR", "DE", "US", None]),
+            "tax_country": Country.objects.filter(
+                pk=dice.choice(["FR", "DE", "US", None])
+            ).first(),
             "investor_class": dice.choice(CLASSES),
         }
-        InvestorChange.objects.create(
-            user=holder.user, number=1, actor=ASKER, is_staff=True, **holder.profile
-        )
+        investors.decide(holder.user, investors.Facts(**holder.profile), ASKER)
 
     def approve(self, holder: Held, now: datetime) -> bool:
         until = self.dice.choice([None, now + timedelta(1), now - timedelta(1)])
-        ApprovedHolder.objects.create(
-            token=self.token,
-            ledger_account_id=holder.account,
-            until=until,
-            created_by=ASKER,
-        )
+        approve_holder(self.token, holder.user, until, ASKER)
         return until is None or until > now
 
     def restrict(self, holder: Held, now: datetime) -> None:
@@ -210,7 +206,8 @@ class Company:
 
     def asked(self, takes: Held, entry: Entry) -> dict[str, bool]:
         profile, now = takes.profile, timezone.now()
-        country = profile.get("tax_country_id")
+        lives = profile.get("tax_country")
+        country = lives and lives.pk
         until = profile.get("verified_until")
         is_verified = profile.get("verification") == "VERIFIED" and (
             until is None or until > now

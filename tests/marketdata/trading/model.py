@@ -273,15 +273,16 @@ class Both:
     def freeze(self) -> str:
         from issuers.compliance import restrictions
         from issuers.compliance.restrictions import Terms
+        from tests.approved import asker
 
         account = self.random.randrange(1, len(USERS))
         user = USERS[account]
         if user in self.restrictions:
-            restrictions.end(self.restrictions.pop(user), "staff")
+            restrictions.end(self.restrictions.pop(user), asker())
             self.model.frozen.discard(user)
             return f"{user} is free"
         self.restrictions[user] = restrictions.restrict(
-            self.accounts[account].user, Terms("FREEZE", "why", self.token), "staff"
+            self.accounts[account].user, Terms("FREEZE", "why", self.token), asker()
         )
         self.model.frozen.add(user)
         self.model.end_forbidden(user)
@@ -303,14 +304,15 @@ class Both:
 
     def rule(self) -> str:
         from issuers.compliance.rules import set_rule
+        from tests.approved import asker
 
         kind = "MAX_BALANCE"
         if self.model.most is not None:
-            set_rule(self.token, kind, None, "", "staff", "other")
+            set_rule(self.token, kind, None, "", asker())
             self.model.most = None
             return "no rule"
         most = self.random.randint(5, 50)
-        set_rule(self.token, kind, {"units": most}, "why", "staff", "other")
+        set_rule(self.token, kind, {"units": most}, "why", asker())
         self.model.most = most
         self.model.end_forbidden()
         return f"{most} units"

@@ -116,12 +116,13 @@ class Race:
     def freeze(self, dice: random.Random) -> None:
         from issuers.compliance import restrictions
         from issuers.compliance.restrictions import Terms
+        from tests.approved import asker
 
         user = dice.choice(self.clients).user
         token = dice.choice([None, *self.tokens])
-        made = restrictions.restrict(user, Terms("FREEZE", "why", token), "staff")
+        made = restrictions.restrict(user, Terms("FREEZE", "why", token), asker())
         self.look("freeze", user=user, **({"token": token} if token else {}))
-        restrictions.end(made, "staff")
+        restrictions.end(made, asker())
 
     def suspend(self, dice: random.Random) -> None:
 
@@ -136,6 +137,7 @@ class Race:
     def rule(self, dice: random.Random) -> None:
         """A rule: no one trades any more, or only professionals buy."""
         from issuers.compliance.rules import set_rule
+        from tests.approved import asker
 
         token = dice.choice(self.tokens)
         kind, parameters, theirs = dice.choice(
@@ -148,9 +150,9 @@ class Race:
                 ),
             ]
         )
-        set_rule(token, kind, parameters, "why", "staff", "other")
+        set_rule(token, kind, parameters, "why", asker())
         self.look("rule", token=token, **theirs)
-        set_rule(token, kind, None, "", "staff", "other")
+        set_rule(token, kind, None, "", asker())
 
     def others(self) -> list[Any]:
         """Users who are not professionals."""

@@ -13,6 +13,7 @@ from issuers.compliance.restrictions import Terms
 from issuers.register import writer
 from marketdata.trading import judging, market, phases, placing
 from marketdata.trading.models import Market, Order, Phase
+from tests.approved import asker
 from tests.marketdata.trading.test_tampering import Traded, execute, insert, refused
 from tests.marketdata.trading.trading import as_committed, buy, place, sell
 from tests.owner import tamper
@@ -86,7 +87,7 @@ def test_a_frozen_holder_does_not_trade(
     # Nothing binds what a transaction has made with its issuer.
     tamper("UPDATE issuers_issuer SET recorded_in = NULL")
     account, (ask, price) = getattr(traded, side), order
-    restrictions.restrict(account.user, Terms("FREEZE", "why"), "staff")
+    restrictions.restrict(account.user, Terms("FREEZE", "why"), asker())
     as_committed()
     for module in (judging, writer):
         monkeypatch.setattr(module, "refusals", lambda *arguments: [])

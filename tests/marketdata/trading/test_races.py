@@ -18,6 +18,7 @@ from marketdata.trading.models import Execution, Order
 from marketdata.trading.verification import INVARIANTS, verify
 from partnerapi.core.invariants import check_invariants
 from partnerapi.sandbox.data.approvals import ASKER, colleague
+from tests.approved import asker
 from tests.marketdata.trading.races import STOPS, Race
 from tests.marketdata.trading.trading import (
     buy,
@@ -127,7 +128,7 @@ def test_ending_orders_of_several_markets_locks_cash_in_one_order(how: str):
 
     def end() -> None:
         if how == "freeze":
-            restrictions.restrict(first.user, Terms("FREEZE", "why"), "staff")
+            restrictions.restrict(first.user, Terms("FREEZE", "why"), asker())
         else:
             market.cancel_all(Order.objects.all(), "BY_STAFF", "staff")
 

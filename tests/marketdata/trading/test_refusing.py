@@ -9,7 +9,7 @@ from issuers.compliance import restrictions
 from issuers.compliance.restrictions import Terms
 from issuers.models import Token
 from marketdata.trading.models import Order
-from tests.approved import approved_rule
+from tests.approved import approved_rule, asker
 from tests.marketdata.trading.trading import (
     as_committed,
     buy,
@@ -97,7 +97,7 @@ def test_a_freeze_ends_both_sides(token: Token):
     deposit(holder, 10_000)
     orders = [placed(token, buy(holder, 1, 99)), placed(token, sell(holder, 1, 101))]
     kept = placed(token, sell(other, 1, 101))
-    restrictions.restrict(holder.user, Terms("FREEZE", "a court"), STAFF.name)
+    restrictions.restrict(holder.user, Terms("FREEZE", "a court"), asker())
     assert told(*orders, kept) == ["HOLDER_FROZEN", "HOLDER_FROZEN", None]
 
 
@@ -144,5 +144,5 @@ def test_units_that_are_locked_end_the_newest_orders(
 
 def lock(holder: Account, token: Token, units: int) -> None:
     restrictions.restrict(
-        holder.user, Terms("FREEZE", "a court", token, units), STAFF.name
+        holder.user, Terms("FREEZE", "a court", token, units), asker()
     )

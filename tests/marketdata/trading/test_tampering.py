@@ -24,6 +24,7 @@ from marketdata.trading.models import Execution, Order
 from marketdata.trading.verification import INVARIANTS
 from marketdata.trading.writing import values
 from partnerapi.core.invariants import check_invariants
+from tests.approved import asker
 from tests.marketdata.trading.trading import (
     as_committed,
     buy,
@@ -270,7 +271,7 @@ def test_an_execution_needs_its_entry_and_its_payment(traded: Traded):
 
 def test_a_frozen_holder_s_units_do_not_move(traded: Traded):
     restrictions.restrict(
-        traded.seller.user, Terms("FREEZE", "why", traded.token), "staff"
+        traded.seller.user, Terms("FREEZE", "why", traded.token), asker()
     )
     as_committed()
     traded.ask.refresh_from_db()

@@ -1,0 +1,32 @@
+-- Gives a partner a grant of an issuer, or of all without one, with the approval that
+-- policy asks for; a grant that ended is given again.
+-- called by: application
+-- raises: restrict_violation
+CREATE OR REPLACE FUNCTION public.binds_grant(
+    id uuid, actor text, partner uuid, issuer uuid
+)
+RETURNS SETOF issuers_issuergrant LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'This is done in a transaction that is READ '
+        'COMMITTED: the snapshot of another does not show what was committed since, '
+        'such as a freeze.' USING ERRCODE = 'restrict_violation';
+    END IF;
+    PERFORM approvals_use_by(actor, 'GRANT',
+        jsonb_strip_nulls(jsonb_build_object('partner', partner, 'issuer', issuer)));
+    RETURN QUERY UPDATE issuers_issuergrant g
+        SET ended_at = NULL, created_at = clock_timestamp()
+        WHERE g.partner_id = partner AND g.issuer_id IS NOT DISTINCT FROM issuer
+            AND g.ended_at IS NOT NULL
+        RETURNING g.*;
+    IF NOT FOUND THEN
+        RETURN QUERY INSERT INTO issuers_issuergrant
+            (id, partner_id, issuer_id, created_at)
+        VALUES (id, partner, issuer, clock_timestamp())
+        RETURNING *;
+    END IF;
+END $$;
+REVOKE ALL ON FUNCTION public.binds_grant(uuid, text, uuid, uuid) FROM PUBLIC;
