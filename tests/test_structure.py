@@ -161,11 +161,6 @@ WRITERS = {
         "marketdata.trading.market",
         "marketdata.trading.round",
     },
-    "accounts.cash.writer.write_each": {
-        "marketdata.trading.busts",
-        "marketdata.trading.writing",
-    },
-    "marketdata.books.log": {"marketdata.trading.writing"},
 }
 """Importers allowed for modules that write the register, cash and the books' logs."""
 

@@ -10,19 +10,17 @@ from django.db.models import Model
 from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from accounts.cash.models import CashHead
-from accounts.cash.writer import Payment, lock_heads, write_each
+from accounts.cash.writer import lock_heads
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.approvals import token_facts, token_links
 from issuers.register.errors import LedgerError
-from issuers.register.ledger import Price
 from issuers.register.models import HolderBalance, LedgerTransaction, TokenPrice
 from issuers.register.writer import Writer
 from marketdata.trading import locked
 from marketdata.trading.errors import NotTradable
-from marketdata.trading.models import Bust, Execution, OrderEvent, OrderSide
-from marketdata.trading.writing import EVENT_COLUMNS
-from partnerapi.core.database import copy
+from marketdata.trading.models import Bust, Execution
+from partnerapi.core.database import execute
 from partnerapi.core.errors import PartnerAPIError
 from partnerapi.core.money import euros
 
@@ -67,7 +65,7 @@ def bust(
 def undo(
     token_id: UUID, trade: int, reason: str, requested_by: str, approved_by: str
 ) -> Bust:
-    book = locked.books([token_id])[token_id]
+    locked.books([token_id])
     writer = Writer([token_id], requested_by)
     execution = (
         Execution.objects.select_related("buy_order", "sell_order")
@@ -79,36 +77,19 @@ def undo(
     if Bust.objects.filter(token=token_id, sequence=trade).exists():
         raise NotBusted(f"Trade {trade} has already been busted.")
     entered = LedgerTransaction.objects.get(token=token_id, seq=execution.ledger_seq)
-    moved = writer.ledgers[token_id].now
     entry = ledger.reversal_of(entered, reason)
     writer.load([entry])
-    recorded = writer.enter(entry, moved)
-    payment = paid_back(execution, requested_by, reason)
-    if restored := price_before(execution, entered.effective_at):
-        writer.price(Price(token_id, restored, TokenPrice.Source.MANUAL), moved)
-    writer.open()
-    writer.flush()
-    at = max(moved, book.last_at)
-    made = Bust.objects.create(
-        token_id=token_id,
-        sequence=trade,
-        ledger_seq=recorded.number,
-        cash_transaction=write_each([payment], moved)[0],
-        reason=reason,
-        requested_by=requested_by,
-        approved_by=approved_by,
-        event=book.event + 1,
-        at=at,
-    )
-    copy("trading_orderevent", EVENT_COLUMNS, events(execution, made, reason))
-    return made
+    writer.enter(entry, writer.ledgers[token_id].now)
+    check_cover(execution)
+    execute(UNDO, [token_id, trade, reason, requested_by, approved_by])
+    return Bust.objects.get(token=token_id, sequence=trade)
 
 
-def paid_back(execution: Execution, actor: str, reason: str) -> Payment:
-    """The payment that returns the buyer's cash.
+def check_cover(execution: Execution) -> None:
+    """Check that the seller has the cash that goes back to the buyer.
 
     Raises:
-        NotBusted: the seller has less.
+        NotBusted
     """
     buyer, seller = (
         execution.buy_order.cash_account_id,
@@ -121,10 +102,6 @@ def paid_back(execution: Execution, actor: str, reason: str) -> Payment:
             f"The seller has {euros(available)} available, but received "
             f"{euros(value)}. Cancel the seller's orders, or have cash deposited."
         )
-    return Payment(
-        "REVERSAL", seller, buyer, value, actor, reason,
-        reverses=execution.cash_transaction,
-    )  # fmt: skip
 
 
 def price_before(execution: Execution, at: datetime) -> int | None:
@@ -139,19 +116,7 @@ def price_before(execution: Execution, at: datetime) -> int | None:
     )
 
 
-def events(execution: Execution, made: Bust, reason: str) -> list[tuple[Any, ...]]:
-    """Events of the market's log, one for each side; the buyer's first."""
-    return [
-        (
-            made.token_id, made.event + side, OrderEvent.Kind.TRADE_BUSTED, order,
-            execution.price, execution.quantity, None, None, None, None,
-            execution.sequence, None, reason, made.requested_by, made.at,
-        )
-        for side, order in (
-            (OrderSide.BUY, execution.buy_order_id),
-            (OrderSide.SELL, execution.sell_order_id),
-        )
-    ]  # fmt: skip
+UNDO = "SELECT * FROM trading_undo(%s, %s, %s, %s, %s)"
 
 
 class BustTrade:

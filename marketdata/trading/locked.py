@@ -1,18 +1,23 @@
 """Reads the data that the market needs for a request, under locks in order.
 
 The order is that of core/locks.md: books, ledgers, accounts with holders, cash. A dry
-run of an order (`holds` is False) reads the same data, and locks nothing.
+run of an order (`holds` is False) reads the same data by the same function, and locks
+nothing.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, time
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
-from accounts.cash.writer import lock_heads
+from django.db.models import DateTimeField
+
 from issuers.register.ledger import Entry, Kind
-from issuers.register.writer import Writer, ledger_of
+from issuers.register.standing import standing_of
+from issuers.register.writer import HOLDER, LockedLedger, Writer
 from marketdata.trading.errors import NotTradable
 from marketdata.trading.models import Order
 from marketdata.trading.queues import BUY, SELL, Queues, Resting
@@ -64,58 +69,154 @@ class Client(NamedTuple):
 
 @dataclass(slots=True)
 class Cash:
-    balance: int
-    reserved: int
+    balance: int = 0
+    reserved: int = 0
 
     @property
     def available(self) -> int:
         return self.balance - self.reserved
 
 
-def books(token_ids: Collection[UUID], holds: bool = True) -> dict[UUID, Book]:
+@dataclass(slots=True)
+class Seen:
+    """What the requests of a call can reach in a market; `gone` have expired.
+
+    `own` are the orders that the caller named.
+    """
+
+    book: Book
+    writer: Writer
+    at: datetime
+    clients: dict[UUID, Client] = field(default_factory=dict)
+    cash: dict[int, Cash] = field(default_factory=lambda: defaultdict(Cash))
+    queues: Queues = field(default_factory=Queues)
+    reached: list[Order] = field(default_factory=list)
+    gone: list[Order] = field(default_factory=list)
+    own: list[Order] = field(default_factory=list)
+    levels: dict[tuple[int, int], int] = field(default_factory=dict)
+    used_ids: dict[tuple[UUID, str], UUID] = field(default_factory=dict)
+    open_counts: dict[UUID, int] = field(default_factory=dict)
+
+
+class Asked(Protocol):
+    """What is read of a request."""
+
+    @property
+    def account_id(self) -> UUID: ...
+    @property
+    def side(self) -> int: ...
+    @property
+    def quantity(self) -> int: ...
+    @property
+    def limit_price(self) -> int: ...
+    @property
+    def client_order_id(self) -> str | None: ...
+
+
+def read(
+    token_id: UUID,
+    requests: Sequence[Asked],
+    most: int,
+    reach: int,
+    most_open: int,
+    own: Sequence[UUID] = (),
+    holds: bool = True,
+) -> Seen:
+    """Read what the requests can reach, in one statement, locked where it `holds`.
+
+    At most `most` resting orders of each side are read, up to `reach` times the units
+    of the requests: allow for orders that may not trade.
+
+    Raises:
+        NotTradable: the token is no internal market. MissingHolders
+    """
+    wanted = [0, 0]
+    for request in requests:
+        wanted[1 - request.side] += request.quantity * reach
+    bids = [r.limit_price for r in requests if r.side == BUY]
+    asks = [r.limit_price for r in requests if r.side == SELL]
+    arguments = [
+        token_id,
+        [r.account_id for r in requests],
+        [r.side for r in requests],
+        [r.limit_price for r in requests],
+        [r.client_order_id for r in requests],
+        max(bids, default=0),
+        min(asks, default=2**62),
+        most,
+        *wanted,
+        list(own),
+        most_open,
+        holds,
+    ]
+    [found] = fetch(READ, arguments, itemgetter(0))
+    if found is None:
+        raise NotTradable("This token has no internal market.")
+    if "missing" in found:
+        raise MissingHolders([UUID(user) for user in found["missing"]])
+    return seen(token_id, found)
+
+
+def seen(token_id: UUID, found: dict[str, Any]) -> Seen:
+    head: list[Any] = found["head"]
+    for place in (15, 18, 28):
+        head[place] = datetime.fromisoformat(head[place])
+    for place in (6, 27):
+        head[place] = instant(head[place])
+    for place in (7, 8):
+        head[place] = time.fromisoformat(head[place])
+    head[17] = UUID(head[17])
+    of_book: Any = head[:16]
+    of_ledger: Any = head[16:]
+    book = Book(token_id, *of_book)
+    ledger = LockedLedger(token_id, *of_ledger)
+    writer = Writer([], "")
+    writer.ledgers[token_id] = ledger
+    for account, balance, reserved in found["units"] or ():
+        ledger.balances[account] = balance
+        writer.accounts[account] = (HOLDER, None, "")
+        if reserved:
+            ledger.reserved[account] = reserved
+    for account, *bound in found["standings"] or ():
+        bound[4] = instant(bound[4])
+        ledger.standings[account] = standing_of(bound)
+    all_seen = Seen(book, writer, max(ledger.now, book.last_at))
+    for row in found["clients"]:
+        account_id, user_id, partner_id, *rest = row
+        client = Client(UUID(account_id), UUID(user_id), UUID(partner_id), *rest)
+        all_seen.clients[client.account_id] = client
+    all_seen.own = [order_of(row) for row in found["own"]]
+    for row in found["makers"]:
+        order = order_of(row)
+        if order.is_over(all_seen.at):
+            all_seen.gone.append(order)
+        else:
+            all_seen.queues.add(resting(order))
+            all_seen.reached.append(order)
+    for side, end in found["ends"].items():
+        all_seen.queues.ends_at[int(side)] = end
+    all_seen.cash = {a: Cash(*rest) for a, *rest in found["cash"] or ()}
+    all_seen.levels = {(s, p): units for s, p, units in found["levels"] or ()}
+    all_seen.used_ids = {
+        (UUID(account), text): UUID(order)
+        for account, text, order in found["used"] or ()
+    }
+    all_seen.open_counts = {UUID(a): count for a, count in found["open"] or ()}
+    return all_seen
+
+
+def books(token_ids: Collection[UUID]) -> dict[UUID, Book]:
     """The markets of these tokens. The heads of their books are locked by id.
 
     Raises:
         NotTradable: one of them is not an internal market.
     """
-    statement = LOCK_BOOKS if holds else READ_BOOKS
-    rows = fetch(statement, [sorted(token_ids)], tuple)
+    rows = fetch(LOCK_BOOKS, [sorted(token_ids)], tuple)
     found = {row[0]: Book(*row) for row in rows}
     for token_id in token_ids:
         if token_id not in found or found[token_id].source != "OWN":
             raise NotTradable("This token has no internal market.")
     return found
-
-
-def ledger_writer(token_ids: Collection[UUID], actor: str, holds: bool) -> Writer:
-    """A writer of the tokens' ledgers, which are locked by id where it `holds`."""
-    if holds:
-        return Writer(token_ids, actor)
-    writer = Writer([], actor, holds=False)
-    rows = fetch(READ_LEDGERS, [list(token_ids)], tuple)
-    writer.ledgers = {row[0]: ledger_of(row) for row in rows}
-    return writer
-
-
-def clients(
-    account_ids: Iterable[UUID], at: datetime, holds: bool
-) -> dict[UUID, Client]:
-    """The accounts by id, FOR SHARE, as they are.
-
-    An account that became ACTIVE after `at`, during the wait for its lock, keeps its
-    earlier status: its actions now are dated before.
-
-    Raises:
-        MissingHolders
-    """
-    source = "accounts_share(%s)" if holds else "accounts_account"
-    where = "" if holds else " WHERE a.id = ANY (%s)"
-    wanted = [at, at, sorted(set(account_ids))]
-    rows = fetch(CLIENTS.format(source, where), wanted, tuple)
-    missing = [row[1] for row in rows if row[4] is None]
-    if missing:
-        raise MissingHolders(missing)
-    return {row[0]: Client(*row) for row in rows}
 
 
 def load_holders(writer: Writer, token_id: UUID, accounts: Iterable[int]) -> None:
@@ -124,144 +225,38 @@ def load_holders(writer: Writer, token_id: UUID, accounts: Iterable[int]) -> Non
     writer.load(Entry(token_id, Kind.TRADE, 1, account) for account in accounts)
 
 
-def cash(accounts: Iterable[int], holds: bool) -> dict[int, Cash]:
-    if holds:
-        heads = lock_heads(accounts)
-        return {n: Cash(head.balance, head.reserved) for n, head in heads.items()}
-    rows = fetch(READ_CASH, [list(set(accounts))], tuple)
-    return {account: Cash(balance, reserved) for account, balance, reserved in rows}
-
-
-def open_orders(order_ids: Collection[UUID]) -> dict[UUID, Order]:
-    """The OPEN orders among these, by id; the caller holds the book's head."""
-    rows = fetch(OPEN_ORDERS, [list(order_ids)], order_of)
-    return {order.pk: order for order in rows}
-
-
-def makers(token_id: UUID, bid: int, ask: int, most: int) -> list[Order]:
-    """Sells up to the limit `bid`, buys from `ask` on, `most` of each, best first."""
-    return fetch(MAKERS, [token_id, bid, most, token_id, ask, most], order_of)
-
-
-def queues_of(
-    found: Sequence[Order], most: int, wanted: Sequence[int], at: datetime
-) -> tuple[Queues, list[Order]]:
-    """Queues of the orders in reach of this many units, by side; and these orders.
-
-    `found` has at most `most` orders of each side. Expired orders are not in reach.
-    """
-    queues = Queues()
-    reached: list[Order] = []
-    for side in (BUY, SELL):
-        own = [order for order in found if order.side == side]
-        units, end = 0, None
-        for order in own:
-            if units >= wanted[side]:
-                end = order.limit_price
-                break
-            if order.is_over(at):
-                continue
-            queues.add(resting(order))
-            reached.append(order)
-            units += order.remaining
-        else:
-            if len(own) == most:
-                end = own[-1].limit_price
-        queues.ends_at[side] = end
-    return queues, reached
-
-
 def resting(order: Order) -> Resting:
     return Resting(
         order.pk, order.user_id, order.side, order.limit_price, order.remaining
     )
 
 
-def levels(token_id: UUID, places: Collection[tuple[int, int]]) -> dict[Any, int]:
-    """Units of the book's levels by side and price; empty ones are left out."""
-    sides, prices = [s for s, _ in places], [p for _, p in places]
-    rows = fetch(LEVELS, [sides, prices, token_id], tuple)
-    return {(side, price): quantity for side, price, quantity in rows}
-
-
-def used_ids(pairs: Collection[tuple[UUID, str]]) -> dict[tuple[UUID, str], UUID]:
-    """Orders that have these clientOrderIDs, by account and clientOrderID."""
-    accounts, ids = [a for a, _ in pairs], [i for _, i in pairs]
-    rows = fetch(USED_IDS, [accounts, ids], tuple)
-    return {(account, text): order for account, text, order in rows}
-
-
-def open_counts(token_id: UUID, account_ids: Iterable[UUID], most: int) -> Any:
-    """How many open orders of the token each account has, `most` at most."""
-    return dict(fetch(OPEN_COUNTS, [token_id, most, list(account_ids)], tuple))
-
-
-def order_of(row: Sequence[Any]) -> Order:
+def order_of(row: list[Any]) -> Order:
+    """An order of a row of JSON."""
+    for place in UUIDS:
+        row[place] = UUID(row[place])
+    for place in INSTANTS:
+        row[place] = instant(row[place])
     return Order.from_db("default", COLUMNS, row)
 
 
-COLUMNS = [field.attname for field in Order._meta.concrete_fields]
-LISTED = ", ".join(COLUMNS)
+def instant(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
 
+
+COLUMNS = [column.attname for column in Order._meta.concrete_fields]
+UUIDS = [
+    place
+    for place, column in enumerate(Order._meta.concrete_fields)
+    if column.attname in ("id", "token_id", "account_id", "user_id", "partner_id")
+]
+INSTANTS = [
+    place
+    for place, column in enumerate(Order._meta.concrete_fields)
+    if isinstance(column, DateTimeField)
+]
 LOCK_BOOKS = "SELECT * FROM trading_lock(%s)"
-READ_BOOKS = """
-    SELECT h.token_id, h.source, h.last_sequence, h.last_snapshot, h.last_trade,
-        m.phase, m.next_phase, m.next_phase_at, m.session_opens, m.session_closes,
-        m.weekdays_only, m.tick_cents, m.lot_units, m.collar_bps, m.reference_price,
-        m.last_event, m.last_at
-    FROM marketdata_orderbookhead h JOIN trading_market m ON m.token_id = h.token_id
-    WHERE h.token_id = ANY (%s)
-"""
-MAKERS = f"""
-    (SELECT {LISTED} FROM trading_order
-    WHERE token_id = %s AND side = 1 AND status = 'OPEN' AND limit_price <= %s
-    ORDER BY limit_price, priority LIMIT %s)
-    UNION ALL
-    (SELECT {LISTED} FROM trading_order
-    WHERE token_id = %s AND side = 0 AND status = 'OPEN' AND limit_price >= %s
-    ORDER BY limit_price DESC, priority LIMIT %s)
-"""
-OPEN_ORDERS = f"""
-    SELECT {LISTED} FROM trading_order
-    WHERE id = ANY (%s) AND status = 'OPEN' ORDER BY priority
-"""
-CLIENTS = """
-    SELECT a.id, a.user_id, a.partner_id,
-        CASE WHEN a.status = 'ACTIVE' AND a.updated_at > %s THEN coalesce((
-            SELECT h.status FROM accounts_accountstatuschange h
-            WHERE h.account_id = a.id AND h.created_at <= %s
-            ORDER BY h.number DESC LIMIT 1), 'PENDING') ELSE a.status END,
-        l.id, c.id
-    FROM {} a
-    LEFT JOIN issuers_ledgeraccount l ON l.user_id = a.user_id
-    JOIN accounts_cashaccount c ON c.account_id = a.id{}
-"""
-LEVELS = """
-    SELECT l.side, l.price_cents, l.quantity
-    FROM unnest(%s::smallint[], %s::bigint[]) AS w (side, price)
-    JOIN marketdata_booklevel l
-        ON l.token_id = %s AND l.side = w.side AND l.price_cents = w.price
-"""
-USED_IDS = """
-    SELECT o.account_id, o.client_order_id, o.id
-    FROM unnest(%s::uuid[], %s::text[]) AS w (account, used)
-    JOIN trading_order o ON o.account_id = w.account AND o.client_order_id = w.used
-"""
-OPEN_COUNTS = """
-    SELECT w.account, (SELECT count(*) FROM (
-        SELECT FROM trading_order o WHERE o.account_id = w.account
-            AND o.token_id = %s AND o.status = 'OPEN' LIMIT %s) o)
-    FROM unnest(%s::uuid[]) AS w (account)
-"""
-READ_CASH = """
-    SELECT cash_account_id, balance, reserved FROM accounts_cashhead
-    WHERE cash_account_id = ANY (%s)
-"""
-READ_LEDGERS = """
-    SELECT h.token_id, t.symbol, t.issuer_id, t.created_at, t.authorized_units,
-        h.last_seq, h.last_price, h.supply, h.held, h.holder_count, h.price_cents,
-        h.is_open, greatest(h.last_effective_at, h.last_price_at),
-        greatest(h.last_effective_at, h.last_price_at, clock_timestamp())
-    FROM issuers_tokenledgerhead h JOIN issuers_token t ON t.id = h.token_id
-    WHERE h.token_id = ANY (%s)
+READ = """
+    SELECT trading_read(%s, %s::uuid[], %s::smallint[], %s::bigint[], %s::text[], %s,
+        %s, %s, %s, %s, %s::uuid[], %s, %s)
 """

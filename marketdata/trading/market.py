@@ -15,6 +15,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
+from accounts.cash.writer import lock_heads
 from issuers.register import ledger
 from issuers.register.writer import Writer
 from marketdata.trading import locked, placing
@@ -29,7 +30,7 @@ from marketdata.trading.models import (
     Phase,
 )
 from marketdata.trading.placing import Placed
-from marketdata.trading.queues import BUY, SELL, RanOut
+from marketdata.trading.queues import BUY, RanOut
 from marketdata.trading.round import Request, Round
 from marketdata.trading.writing import write
 from partnerapi.core.errors import BadUserInput, PartnerAPIError
@@ -77,7 +78,7 @@ def place_each(
     """
 
     def attempt(makers: int) -> list[Placed | PartnerAPIError]:
-        prepared = prepare(token_id, requests, makers, holds=True)
+        prepared = prepare(token_id, requests, makers)
         results = [try_to_place(prepared, request) for request in requests]
         write(prepared)
         return results
@@ -122,37 +123,36 @@ def amend(
         OrderNotOpen, OrderChanged, MarketClosed, and all refusals of a new order: the
         order stays as it was.
     """
-    seen = Order.objects.get(pk=order_id)
+    found = Order.objects.get(pk=order_id)
 
     def attempt(makers: int) -> Amended:
-        book, writer, at = hold(seen.token_id, CLOCK, holds=True)
-        check_phase(book, at)
-        order = locked.open_orders([order_id]).get(order_id)
-        if order is None or order.is_over(at):
-            ended = Order.objects.get(pk=order_id)
-            status = OrderStatus.EXPIRED if order else ended.status
+        limit = found.limit_price if limit_price is None else limit_price
+        wanted = found.quantity if quantity is None else quantity
+        request = Request(found.account_id, found.side, wanted, limit, actor)
+        prepared = prepare(found.token_id, [request], makers, [order_id])
+        at = prepared.at
+        [order] = prepared.own
+        is_over = order.status == OrderStatus.OPEN and order.is_over(at)
+        if is_over or order.status != OrderStatus.OPEN:
+            status = OrderStatus.EXPIRED if is_over else order.status
             raise OrderNotOpen(
                 f"The order is {status}.",
                 status=status,
-                statusReason=over(order) if order else ended.status_reason,
+                statusReason=over(order) if is_over else order.status_reason,
             )
         if order.version != version:
             raise OrderChanged(
                 f"The order has version {order.version}.", version=order.version
             )
-        wanted = order.quantity if quantity is None else quantity
-        limit = order.limit_price if limit_price is None else limit_price
         if wanted <= order.filled:
             raise BadUserInput(
                 f"{order.filled} units are filled; the quantity must be greater.",
                 minimum=order.filled + 1,
             )
-        request = Request(order.account_id, order.side, wanted, limit, actor)
-        prepared = fill(book, writer, at, [request], makers, [order], holds=True)
         client = prepared.clients[order.account_id]
         check_active(client)
         before = len(prepared.executions)
-        prepared.actor = writer.actor = actor
+        prepared.actor = prepared.writer.actor = actor
         kept = placing.amend(prepared, order, wanted, limit)
         write(prepared)
         return Amended(order, prepared.executions[before:], kept)
@@ -172,9 +172,9 @@ def cancel_each(
         NotTradable
     """
     with transaction.atomic():
-        book, writer, at = hold(token_id, actor, holds=True)
-        orders = [*locked.open_orders(order_ids).values()]
-        return end_each(book, writer, at, actor, orders, str(reason))
+        seen = locked.read(token_id, [], 0, 0, 0, [*order_ids])
+        orders = [order for order in seen.own if order.status == OrderStatus.OPEN]
+        return end_each(seen.book, seen.writer, seen.at, actor, orders, str(reason))
 
 
 def cancel_all(
@@ -212,7 +212,7 @@ def expire(token_id: UUID) -> int:
     ended = 0
     while True:
         with transaction.atomic():
-            book, writer, at = hold(token_id, CLOCK, holds=True)
+            book, writer, at = hold(token_id)
             due = Order.objects.filter(
                 token=token_id, status=OrderStatus.OPEN, expires_at__lte=at
             )
@@ -234,7 +234,7 @@ def lock_cash(orders: QuerySet[Order]) -> None:
     """Lock what buy orders of several markets reserve, in the order of locks: one
     market after the other would take it in another one. The books are held."""
     buys = orders.order_by().filter(side=BUY)
-    locked.cash(buys.values_list("cash_account", flat=True), holds=True)
+    lock_heads(buys.values_list("cash_account", flat=True))
 
 
 # Shared steps
@@ -255,10 +255,10 @@ def with_makers(attempt: Callable[[int], Done], orders: int) -> Done:
     raise RanOut
 
 
-def hold(token_id: UUID, actor: str, holds: bool) -> tuple[Book, Writer, datetime]:
+def hold(token_id: UUID) -> tuple[Book, Writer, datetime]:
     """A market, its ledger, and the time of the following checks and records."""
-    book = locked.books([token_id], holds)[token_id]
-    writer = locked.ledger_writer([token_id], actor, holds)
+    book = locked.books([token_id])[token_id]
+    writer = Writer([token_id], CLOCK)
     return book, writer, max(writer.ledgers[token_id].now, book.last_at)
 
 
@@ -275,69 +275,33 @@ def check_phase(book: Book, at: datetime) -> None:
 
 
 def prepare(
-    token_id: UUID, requests: Sequence[Request], makers: int, holds: bool
-) -> Round:
-    book, writer, at = hold(token_id, CLOCK, holds)
-    check_phase(book, at)
-    return fill(book, writer, at, requests, makers, [], holds)
-
-
-def fill(
-    book: Book,
-    writer: Writer,
-    at: datetime,
+    token_id: UUID,
     requests: Sequence[Request],
-    most: int,
-    own: Sequence[Order],
-    holds: bool,
+    makers: int,
+    own: Sequence[UUID] = (),
+    holds: bool = True,
 ) -> Round:
     """Read the data in the requests' reach; `own` are orders to amend."""
-    token_id = book.token_id
-    bid = max((r.limit_price for r in requests if r.side == BUY), default=0)
-    ask = min((r.limit_price for r in requests if r.side == SELL), default=2**62)
-    found = locked.makers(token_id, bid, ask, most)
-    # Allow for orders that may not trade: the more are read, the more are in reach.
-    reach = most // (FIRST_MAKERS + len(requests))
-    wanted = [0, 0]
-    for request in requests:
-        wanted[1 - request.side] += request.quantity * reach
-    queues, reached = locked.queues_of(found, most, wanted, at)
-    gone = [order for order in found if order.is_over(at)]
-    clients = locked.clients({r.account_id for r in requests}, at, holds)
-    met = [*reached, *gone]
-    locked.load_holders(
-        writer,
-        token_id,
-        {c.ledger_account for c in clients.values()}
-        | {order.ledger_account_id for order in met},
-    )
-    cash = locked.cash(
-        {c.cash_account for c in clients.values()}
-        | {order.cash_account_id for order in met},
-        holds,
-    )
-    places = {(r.side, r.limit_price) for r in requests}
-    places |= {(order.side, order.limit_price) for order in [*met, *own]}
-    used = {
-        (r.account_id, r.client_order_id)
-        for r in requests
-        if r.client_order_id is not None
-    }
+    # The more are read, the more are in reach.
+    reach = makers // (FIRST_MAKERS + len(requests))
+    seen = locked.read(token_id, requests, makers, reach, MOST_OPEN, own, holds)
+    check_phase(seen.book, seen.at)
     prepared = Round(
-        book,
-        writer,
-        at,
-        writer.ledgers[token_id].now,
-        writer.actor,
-        clients,
-        cash,
-        queues,
-        {order.pk: order for order in reached},
-        locked.levels(token_id, places),
-        locked.used_ids(used),
-        locked.open_counts(token_id, clients, MOST_OPEN),
+        seen.book,
+        seen.writer,
+        seen.at,
+        seen.writer.ledgers[token_id].now,
+        CLOCK,
+        seen.clients,
+        seen.cash,
+        seen.queues,
+        {order.pk: order for order in seen.reached},
+        seen.own,
+        seen.levels,
+        seen.used_ids,
+        seen.open_counts,
     )
-    for order in gone:
+    for order in seen.gone:
         prepared.end(order, OrderStatus.EXPIRED, over(order))
     prepared.end_message()
     return prepared
@@ -359,16 +323,14 @@ def end_each(
     reason: str | None,
 ) -> list[Order]:
     """End open orders under the locks; without a reason they have expired."""
-    places = {(order.side, order.limit_price) for order in orders}
-    # The guards release their reservations, so these are not read here.
+    # The writer releases their reservations, so these are not read here.
     prepared = Round(
         book,
         writer,
         at,
         at,
         actor,
-        cash=defaultdict(lambda: Cash(0, 0)),
-        levels=locked.levels(book.token_id, places),
+        cash=defaultdict(Cash),
     )
     for order in orders:
         if reason is None:

@@ -8,9 +8,7 @@ from typing import NamedTuple
 
 import uuid_utils.compat as uuid
 
-from accounts.cash.writer import Payment
 from issuers.register.ledger import Entry, Kind
-from marketdata.books.log import Deal
 from marketdata.trading.in_force import Ending, Stop, TimeInForce
 from marketdata.trading.judging import (
     LONGEST,
@@ -73,7 +71,8 @@ def place(of: Round, request: Request) -> Placed:
     of.new[order.pk] = order
     if request.client_order_id is not None:
         of.used_ids[order.account_id, request.client_order_id] = order.pk
-    order.priority = of.tell(order, Event.ORDER_ACCEPTED)
+    of.decide(Event.ORDER_ACCEPTED, order, order.quantity, order.limit_price)
+    order.priority = of.tell(order)
     executions = settle(of, order, taker, match)
     of.open_counts[order.account_id] += order.status == OrderStatus.OPEN
     of.end_message()
@@ -101,11 +100,12 @@ def amend(of: Round, order: Order, quantity: int, limit_price: int) -> bool:
     taker = Resting(order.pk, order.user_id, order.side, limit_price, remaining)
     if not keeps:
         taker, match = meet(of, order)
-        order.priority = of.book.event + 1 + len(match.closed)
     close(of, match)
     order.version += 1
-    of.amended.append(order)
-    of.tell(order, Event.ORDER_AMENDED)
+    of.decide(Event.ORDER_AMENDED, order, quantity, limit_price)
+    number = of.tell(order)
+    if not keeps:
+        order.priority = number
     settle(of, order, taker, match)
     of.end_message()
     return keeps
@@ -148,10 +148,8 @@ def settle(of: Round, order: Order, taker: Resting, match: Match) -> list[Execut
     executions = [trade(of, order, maker, quantity) for maker, quantity in fills]
     if match.left and match.stop is None:
         of.reserve(order, match.left)
-    elif match.left:
-        order.status = OrderStatus.CANCELLED
-        order.status_reason = match.stop.value if match.stop else None
-        of.tell(order, Event.ORDER_CANCELLED)
+    elif match.stop is not None:
+        of.stop(order, OrderStatus.CANCELLED, match.stop.value)
     return executions
 
 
@@ -171,17 +169,13 @@ def trade(of: Round, taker: Order, maker: Order, quantity: int) -> Execution:
     recorded = of.writer.enter(entry, of.moved)
     of.cash[buy.cash_account_id].balance -= value
     of.cash[sell.cash_account_id].balance += value
-    of.payments.append(
-        Payment("TRADE", buy.cash_account_id, sell.cash_account_id, value, of.actor)
-    )
+    of.decide(Event.ORDER_TRADED, maker, quantity)
     for order in (maker, taker):
         order.filled += quantity
         order.filled_value += value
         if not order.remaining:
             order.status = OrderStatus.FILLED
-        of.tell(order, Event.ORDER_TRADED, price, quantity, of.book.trade)
-    of.change(maker)
-    of.deals.append(Deal(price, quantity))
+        of.tell(order)
     execution = Execution(
         token_id=of.book.token_id,
         sequence=of.book.trade,

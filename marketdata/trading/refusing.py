@@ -27,7 +27,7 @@ def end_refused(
     Returns the ended orders.
     """
     with transaction.atomic():
-        book, writer, at = hold(token_id, actor, holds=True)
+        book, writer, at = hold(token_id)
         orders = Order.objects.filter(token=token_id, status=OrderStatus.OPEN)
         if users is not None:
             orders = orders.filter(user__in=users)

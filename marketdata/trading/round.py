@@ -7,13 +7,10 @@ its orders, and `writing` writes the results.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import NamedTuple
 from uuid import UUID
 
-from accounts.cash.writer import Payment
 from issuers.register.writer import LockedLedger, Writer
-from marketdata.books.log import Deal, Message
-from marketdata.books.orderbook import Change
 from marketdata.trading.in_force import TimeInForce
 from marketdata.trading.locked import Book, Cash, Client
 from marketdata.trading.models import Execution, Order, OrderEvent, OrderStatus
@@ -39,6 +36,22 @@ class Request:
     client_order_id: str | None = None
 
 
+class Step(NamedTuple):
+    """A decision: an order is taken, amended or ended, or a resting one is filled.
+
+    A fill is of units for the order that was taken or amended last. The changes of the
+    book by the steps of one message appear at once.
+    """
+
+    kind: str
+    order_id: UUID
+    message: int
+    units: int | None
+    limit_price: int | None
+    reason: str | None
+    actor: str
+
+
 @dataclass
 class Round:
     """A market and the holdings of possible traders, after the orders so far.
@@ -55,20 +68,16 @@ class Round:
     cash: dict[int, Cash] = field(default_factory=dict)
     queues: Queues = field(default_factory=Queues)
     orders: dict[UUID, Order] = field(default_factory=dict)
+    own: list[Order] = field(default_factory=list)
     levels: dict[tuple[int, int], int] = field(default_factory=dict)
     used_ids: dict[tuple[UUID, str], UUID] = field(default_factory=dict)
     open_counts: dict[UUID, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.new: dict[UUID, Order] = {}
-        self.changed: dict[UUID, Order] = {}
-        self.amended: list[Order] = []
         self.executions: list[Execution] = []
-        self.payments: list[Payment] = []
-        self.events: list[tuple[Any, ...]] = []
-        self.messages: list[Message] = []
-        self.deals: list[Deal] = []
-        self.touched: dict[tuple[int, int], int] = {}
+        self.steps: list[Step] = []
+        self.message = 1
 
     @property
     def ledger(self) -> LockedLedger:
@@ -82,65 +91,47 @@ class Round:
             reserved, account = self.ledger.reserved, order.ledger_account_id
             reserved[account] = reserved.get(account, 0) + units
         key = (order.side, order.limit_price)
-        before = self.levels.get(key, 0)
-        self.touched.setdefault(key, before)
-        self.levels[key] = before + units
+        self.levels[key] = self.levels.get(key, 0) + units
 
     def release(self, order: Order, units: int) -> None:
         self.reserve(order, -units)
 
-    def change(self, order: Order) -> None:
-        """Note a change of an order from before the round."""
-        if order.pk not in self.new:
-            self.changed[order.pk] = order
-
-    def tell(
+    def decide(
         self,
-        order: Order,
         kind: str,
-        price: int | None = None,
-        quantity: int | None = None,
-        trade: int | None = None,
-    ) -> int:
-        """Number an event of an order in its present state."""
-        book = self.book
-        book.event += 1
-        priority = None
-        if kind in (Event.ORDER_ACCEPTED, Event.ORDER_AMENDED):
-            price, quantity = order.limit_price, order.quantity
-            priority = order.priority or book.event
-        order.last_event, order.updated_at = book.event, self.at
-        self.events.append(
-            (
-                book.token_id, book.event, kind, order.pk, price, quantity,
-                order.filled, order.remaining, order.filled_value, priority, trade,
-                None, order.status_reason or "", self.actor, self.at,
-            )
-        )  # fmt: skip
-        return book.event
+        order: Order,
+        units: int | None = None,
+        limit_price: int | None = None,
+        reason: str | None = None,
+    ) -> None:
+        self.steps.append(
+            Step(kind, order.pk, self.message, units, limit_price, reason, self.actor)
+        )
+
+    def tell(self, order: Order) -> int:
+        """Number the next event of an order."""
+        self.book.event += 1
+        order.last_event, order.updated_at = self.book.event, self.at
+        return self.book.event
 
     def end(self, order: Order, status: str, reason: str) -> None:
         """End an open order, in the current message."""
         self.release(order, order.remaining)
         if order.pk in self.queues.orders:
             self.queues.remove(order.pk)
+        self.stop(order, status, reason)
+
+    def stop(self, order: Order, status: str, reason: str) -> None:
+        """End an order that reserves nothing."""
         order.status, order.status_reason = status, reason
         kind = (
             Event.ORDER_EXPIRED
             if status == OrderStatus.EXPIRED
             else Event.ORDER_CANCELLED
         )
-        self.tell(order, kind)
-        self.change(order)
+        self.decide(kind, order, reason=reason)
+        self.tell(order)
 
     def end_message(self) -> None:
         """Close a message of the book's log: the changes by one order."""
-        changes = [
-            Change(*key, self.levels[key])
-            for key, before in self.touched.items()
-            if self.levels[key] != before
-        ]
-        if changes or self.deals:
-            self.messages.append(Message(changes, tuple(self.deals)))
-        self.touched.clear()
-        self.deals.clear()
+        self.message += 1

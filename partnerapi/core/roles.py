@@ -133,12 +133,12 @@ APPLICATION: Mapping[str, str] = {
     "register_entry_lines": READ,
     "register_price_lines": READ,
     "staff_log": READ,
-    "trading_bust": APPEND,
-    "trading_execution": APPEND,
+    "trading_bust": READ,
+    "trading_execution": READ,
     "trading_fill": READ,
     "trading_market": READ,
-    "trading_order": KEEP,
-    "trading_orderevent": APPEND,
+    "trading_order": READ,
+    "trading_orderevent": READ,
     "trading_registertold": READ,
 }
 """The application's rights on every table and view."""
@@ -164,6 +164,10 @@ RELEASE_BEFORE: Mapping[str, str] = {
     "issuers_approvedholder": KEEP,
     "issuers_restriction": KEEP,
     "issuers_tokenrule": KEEP,
+    "trading_bust": APPEND,
+    "trading_execution": APPEND,
+    "trading_order": KEEP,
+    "trading_orderevent": APPEND,
 }
 """Rights on tables that only the release before needs: it writes them itself."""
 

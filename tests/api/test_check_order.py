@@ -84,14 +84,15 @@ def rest(token_id: Any, clients: list[Account], chance: random.Random) -> None:
     """Some orders that others can meet."""
     requests = [
         Request(
-            chance.choice(clients).pk,
+            client.pk,
             side,
             5,
             chance.choice((96, 98) if side == BUY else (102, 104)),
-            "partner",
+            client.partner.login,
             "GTC",
         )
         for side in (BUY, SELL) * 3
+        for client in [chance.choice(clients)]
     ]
     with suppress(MarketClosed):
         market.place_each(token_id, requests)

@@ -108,7 +108,7 @@ def states(
         placed = market.place_each(token.pk, orders) if orders else []
         ids = [result.order.pk for result in placed if isinstance(result, Placed)]
         if cancelled:
-            market.cancel_each(token.pk, ids, "BY_PARTNER", "partner")
+            market.cancel_each(token.pk, ids, "BY_PARTNER", account.partner.login)
         order = str(ids[0]) if ids else ""
         return {"Token": str(token.pk), "Order": order}
 
@@ -127,7 +127,13 @@ def states(
         return on_market()
 
     order = Request(
-        account.pk, BUY, 5, 3_500, "partner", "GTC", client_order_id="example-1"
+        account.pk,
+        BUY,
+        5,
+        3_500,
+        account.partner.login,
+        "GTC",
+        client_order_id="example-1",
     )
 
     def set_to(name: str, value: Any) -> Callable[[], None]:

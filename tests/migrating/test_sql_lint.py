@@ -37,6 +37,8 @@ NAMES_LATER = {
     # A price that a bust restores, or that a trade made, is not approved as others are.
     "approvals_of_price": {"trading_bust", "trading_execution"},
     "approvals_of_trade_price": {"marketdata_trade"},
+    # What the release before records of an internal market.
+    "marketdata_record": {"trading_judge_book"},
 }
 """What functions name of apps after theirs."""
 RULES: dict[str, Callable[[SqlFile], bool]] = {}

@@ -1,7 +1,7 @@
 -- Returns each refusal of a movement, most important first, by the rules and
 -- restrictions that hold at an instant, or held in the past.
 -- called by: anyone, register_broken_entries, register_judge_entries,
---     register_judge_postings, register_refusals
+--     register_judge_postings, register_refusals, trading_judge_endings
 CREATE OR REPLACE FUNCTION public.register_judge(
     of_token uuid, kind text, source bigint, target bigint, amount numeric, at timestamp
     with time zone, past boolean, source_balance numeric, source_reserved numeric,

@@ -37,4 +37,5 @@ REVOKE ALL ON FUNCTION public.marketdata_follow_changes() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER marketdata_follow_changes AFTER INSERT
     ON public.marketdata_bookchange REFERENCING NEW TABLE AS entered FOR EACH STATEMENT
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.marketdata_follow_changes();

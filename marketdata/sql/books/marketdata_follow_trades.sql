@@ -38,4 +38,5 @@ REVOKE ALL ON FUNCTION public.marketdata_follow_trades() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER marketdata_follow_trades AFTER INSERT
     ON public.marketdata_trade REFERENCING NEW TABLE AS entered FOR EACH STATEMENT
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.marketdata_follow_trades();

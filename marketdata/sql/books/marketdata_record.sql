@@ -150,6 +150,10 @@ BEGIN
         FROM unnest(deal_prices, deal_quantities)
             WITH ORDINALITY AS d (price, quantity, place);
     END IF;
+    IF head.source = 'OWN' THEN
+        PERFORM trading_judge_book(token, sides, prices, head.last_trade
+            - cardinality(deal_prices));
+    END IF;
     IF with_snapshot THEN
         INSERT INTO marketdata_booksnapshot
             (token_id, sequence, trade_sequence, at, fingerprint,

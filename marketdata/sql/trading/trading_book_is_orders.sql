@@ -41,4 +41,5 @@ REVOKE ALL ON FUNCTION public.trading_book_is_orders() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER trading_book_is_orders AFTER INSERT
     ON public.marketdata_bookchange REFERENCING NEW TABLE AS entered FOR EACH STATEMENT
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.trading_book_is_orders();

@@ -59,4 +59,5 @@ REVOKE ALL ON FUNCTION public.trading_follow_changed() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER trading_follow_changed AFTER UPDATE ON public.trading_order
     REFERENCING OLD TABLE AS was NEW TABLE AS became FOR EACH STATEMENT
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.trading_follow_changed();

@@ -147,4 +147,5 @@ REVOKE ALL ON FUNCTION public.trading_follow_events() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER trading_follow_events AFTER INSERT
     ON public.trading_orderevent REFERENCING NEW TABLE AS entered FOR EACH STATEMENT
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.trading_follow_events();

@@ -54,4 +54,5 @@ REVOKE ALL ON FUNCTION public.trading_follow_executions() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER trading_follow_executions AFTER INSERT
     ON public.trading_execution REFERENCING NEW TABLE AS entered FOR EACH STATEMENT
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.trading_follow_executions();

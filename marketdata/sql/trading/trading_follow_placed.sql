@@ -58,4 +58,5 @@ REVOKE ALL ON FUNCTION public.trading_follow_placed() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER trading_follow_placed AFTER INSERT ON public.trading_order
     REFERENCING NEW TABLE AS came FOR EACH STATEMENT
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.trading_follow_placed();

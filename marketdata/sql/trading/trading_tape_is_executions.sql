@@ -32,4 +32,5 @@ REVOKE ALL ON FUNCTION public.trading_tape_is_executions() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER trading_tape_is_executions AFTER INSERT
     ON public.marketdata_trade REFERENCING NEW TABLE AS entered FOR EACH STATEMENT
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.trading_tape_is_executions();

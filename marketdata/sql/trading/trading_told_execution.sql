@@ -31,4 +31,5 @@ REVOKE ALL ON FUNCTION public.trading_told_execution() FROM PUBLIC;
 DROP TRIGGER IF EXISTS trading_told_execution ON public.trading_execution;
 CREATE CONSTRAINT TRIGGER trading_told_execution AFTER INSERT
     ON public.trading_execution DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.trading_told_execution();

@@ -37,4 +37,5 @@ REVOKE ALL ON FUNCTION public.trading_told_order() FROM PUBLIC;
 DROP TRIGGER IF EXISTS trading_told_order ON public.trading_order;
 CREATE CONSTRAINT TRIGGER trading_told_order AFTER INSERT OR UPDATE
     ON public.trading_order DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.trading_told_order();

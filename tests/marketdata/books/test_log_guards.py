@@ -74,52 +74,6 @@ def test_a_log_loses_its_beginning_as_far_as_a_snapshot_covers_it(acme: Token):
     assert (recorded.sequence, recorded.trade) == (1002, 1001)
 
 
-CHANGE = """
-    WITH moved AS (
-        UPDATE marketdata_orderbookhead SET last_sequence = last_sequence + {by}
-        RETURNING token_id, last_at
-    )
-    INSERT INTO marketdata_bookchange
-        (token_id, sequence, side, price_cents, quantity, ends_message, at)
-    SELECT token_id, {sequence}, 0, 1, 1, {ends}, last_at + interval '{later}'
-    FROM moved
-"""
-HONEST = {"by": 1, "sequence": 3, "ends": True, "later": "0 s"}
-
-
-WRONG: list[dict[str, object]] = [
-    {"by": 0},
-    {"by": 2},
-    {"by": 2, "sequence": 4},
-    {"sequence": 5},
-    {"ends": False},
-    {"later": "1 s"},
-    {"later": "-1 s"},
-]
-
-
-def test_a_change_that_does_not_follow_the_last_one_is_refused(acme: Token):
-    record(acme.pk, [Message([bid(1, 1), bid(2, 1)])], ME)
-    for wrong in WRONG:
-        statement = CHANGE.format(**HONEST | wrong)
-        refuses(statement, saying="next change must have the next")
-    assert head_of(acme.pk) == (2, 0, 0)
-    execute(CHANGE.format(**HONEST))
-    assert head_of(acme.pk) == (3, 0, 0)
-
-
-def test_a_trade_that_does_not_follow_the_last_one_is_refused(acme: Token):
-    at = record(acme.pk, [Message(deals=[Deal(1, 1)])], ME).at
-    primary = Token.objects.create(issuer=acme.issuer, name="P", symbol="PRIM")
-    for token, sequence in ((acme, 2), (acme, 3), (primary, 1)):
-        refuses(
-            "INSERT INTO marketdata_trade (token_id, sequence, price_cents, quantity,"
-            f" at) VALUES ('{token.pk}', {sequence}, 1, 1, '{at}')",
-            saying="next trade",
-        )
-    assert head_of(acme.pk) == (0, 1, 0)
-
-
 RECORD = """SELECT marketdata_record(
     %s, %s, %s::smallint[], %s, %s, %s, '{}', '{}', FALSE)"""
 

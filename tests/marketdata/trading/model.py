@@ -205,10 +205,11 @@ class Both:
 
         requests = [
             Request(
-                self.accounts[o["account"]].pk, o["side"], o["units"], o["price"],
-                "partner", o["tif"],
+                account.pk, o["side"], o["units"], o["price"], account.partner.login,
+                o["tif"],
             )
             for o in orders
+            for account in [self.accounts[o["account"]]]
         ]  # fmt: skip
         try:
             results = place_each(self.token.pk, requests)
@@ -248,7 +249,7 @@ class Both:
         row = Order.objects.get(pk=self.ids[number])
         try:
             amended = market.amend(
-                row.pk, row.version, "partner", row.filled + left, price
+                row.pk, row.version, row.partner.login, row.filled + left, price
             )
             found = amended.order.status
         except PartnerAPIError as refusal:
@@ -259,12 +260,21 @@ class Both:
 
     def cancel(self) -> str:
         from marketdata.trading.market import cancel_each
+        from marketdata.trading.models import Order
 
         numbers = [
             n for n in self.model.orders if self.random.random() < 0.3
         ]  # In any phase.
         ids = [self.ids[n] for n in numbers]
-        ended = cancel_each(self.token.pk, ids, "BY_PARTNER", "partner")
+        ended = []
+        for account in self.accounts:
+            own = Order.objects.filter(pk__in=ids, account=account)
+            ended += cancel_each(
+                self.token.pk,
+                [*own.values_list("pk", flat=True)],
+                "BY_PARTNER",
+                account.partner.login,
+            )
         assert len(ended) == len(ids)
         for number in numbers:
             del self.model.orders[number]

@@ -69,12 +69,12 @@ def change_some(token: "Token", dice: random.Random) -> None:
         market.amend(
             order.pk,
             order.version,
-            "partner",
+            order.partner.login,
             quantity=order.filled + dice.randint(1, 30),
             limit_price=order.limit_price + dice.choice([0, 0, -2, 2]),
         )
-    ids = [order.pk for order in found[4:]]
-    market.cancel_each(token.pk, ids, "BY_PARTNER", "partner")
+    for order in found[4:]:
+        market.cancel_each(token.pk, [order.pk], "BY_PARTNER", order.partner.login)
 
 
 def replayed(token: "Token") -> list[Trade]:

@@ -15,7 +15,7 @@ from marketdata.trading import judging, market, phases, placing
 from marketdata.trading.models import Market, Order, Phase
 from tests.approved import asker
 from tests.marketdata.trading.test_tampering import Traded, execute, insert, refused
-from tests.marketdata.trading.trading import as_committed, buy, place, sell
+from tests.marketdata.trading.trading import as_committed, buy, place, sell, staff
 from tests.owner import tamper
 
 pytestmark = pytest.mark.django_db
@@ -49,7 +49,7 @@ def test_nothing_trades_after_it_expires(
         f"UPDATE trading_order SET expires_at = '{over}' WHERE id = '{traded.ask.pk}'"
     )
     monkeypatch.setattr(Order, "is_over", lambda order, at: False)
-    with refused("before either expires"):
+    with refused("have not expired"):
         place(traded.token, buy(traded.buyer, 1, 105))
 
 
@@ -58,7 +58,7 @@ def test_who_is_suspended_places_nothing(
 ):
     traded.buyer.change_status("SUSPENDED", Actor("staff", is_staff=True), None)
     forgotten(monkeypatch, placing, "check_active")
-    with refused("An order belongs to an ACTIVE account"):
+    with refused("the rule of account"):
         place(traded.token, buy(traded.buyer, 1, 90))
 
 
@@ -105,7 +105,7 @@ def test_the_one_who_came_first_names_the_price(
         return true(of, maker, taker, quantity)
 
     monkeypatch.setattr(placing, "trade", falsified)
-    with refused("at the resting one's price"):
+    with refused():
         place(traded.token, buy(traded.buyer, 1, 115))
 
 
@@ -126,7 +126,7 @@ def test_a_market_refers_to_its_last_price_and_to_no_other(traded: Traded):
 @pytest.mark.parametrize("side", ["buyer", "seller"])
 def test_an_account_does_not_leave_active_before_it_traded(traded: Traded, side: str):
     account = getattr(traded, side)
-    market.cancel_all(Order.objects.filter(account=account), "BY_STAFF", "staff")
+    market.cancel_all(Order.objects.filter(account=account), "BY_STAFF", staff())
     row = {
         "id": uuid.uuid4(),
         "account_id": account.pk,

@@ -31,6 +31,7 @@ from tests.marketdata.trading.trading import (
     placed,
     purse,
     sell,
+    staff,
     units,
 )
 from tests.owner import tamper
@@ -130,7 +131,8 @@ def test_a_list_is_judged_order_by_order_and_may_use_what_it_has_earned(two: Two
     ],
 )
 def test_what_is_refused_changes_nothing(two: Two, change: dict, code: str):
-    values = {"quantity": 1, "limit_price": 100, "actor": "partner"} | change
+    actor = two.buyer.partner.login
+    values = {"quantity": 1, "limit_price": 100, "actor": actor} | change
     before = events(two.token)
     assert two.refusal(market.Request(two.buyer.pk, 0, **values)).code == code
     assert events(two.token) == before
@@ -157,35 +159,37 @@ def test_a_client_order_id_is_used_once_for_ever(two: Two):
 def test_an_order_is_amended_and_keeps_its_place_if_it_shrinks(two: Two):
     first = placed(two.token, sell(two.seller, 10, 105))
     placed(two.token, sell(two.seller, 10, 105))
-    kept = market.amend(first.pk, 1, "partner", quantity=4)
+    kept = market.amend(first.pk, 1, first.partner.login, quantity=4)
     assert kept.kept_priority
     assert kept.order.priority == first.priority
     as_committed()
-    moved = market.amend(first.pk, 2, "partner", quantity=5)
+    moved = market.amend(first.pk, 2, first.partner.login, quantity=5)
     assert not moved.kept_priority
     as_committed()
     placed(two.token, buy(two.buyer, 3, 104))
-    traded = market.amend(first.pk, 3, "partner", limit_price=104)
+    traded = market.amend(first.pk, 3, first.partner.login, limit_price=104)
     as_committed()
     assert [(e.price, e.quantity) for e in traded.executions] == [(104, 3)]
     order = Order.objects.get(pk=first.pk)
     assert (order.version, order.status, order.remaining) == (4, "OPEN", 2)
     assert units(two.token, two.seller) == (47, 12)
     with pytest.raises(OrderChanged):
-        market.amend(first.pk, 3, "partner", quantity=9)
+        market.amend(first.pk, 3, first.partner.login, quantity=9)
     with pytest.raises(PartnerAPIError) as refused:
-        market.amend(first.pk, 4, "partner", quantity=3)
+        market.amend(first.pk, 4, first.partner.login, quantity=3)
     assert refused.value.details == {"minimum": 4}
 
 
 def test_final_orders_are_not_amended_and_cancelled_without_effect(two: Two):
     order = placed(two.token, sell(two.seller, 10, 105))
-    [ended] = market.cancel_each(two.token.pk, [order.pk], "BY_PARTNER", "partner")
+    [ended] = market.cancel_each(
+        two.token.pk, [order.pk], "BY_PARTNER", order.partner.login
+    )
     as_committed()
     assert (ended.status, ended.status_reason) == ("CANCELLED", "BY_PARTNER")
-    assert market.cancel_each(two.token.pk, [order.pk], "BY_STAFF", "staff") == []
+    assert market.cancel_each(two.token.pk, [order.pk], "BY_STAFF", staff()) == []
     with pytest.raises(OrderNotOpen):
-        market.amend(order.pk, 1, "partner", quantity=3)
+        market.amend(order.pk, 1, order.partner.login, quantity=3)
     assert units(two.token, two.seller) == (50, 0)
 
 
@@ -218,11 +222,11 @@ def test_phases_take_orders_or_not_and_refer_to_a_price(two: Two, one_person: No
         place(two.token, buy(two.buyer, 1, 100))
     assert closed.value.details["phase"] == "CLOSED"
     with pytest.raises(MarketClosed):
-        market.amend(order.pk, 1, "partner", quantity=5)
+        market.amend(order.pk, 1, order.partner.login, quantity=5)
     with pytest.raises(PhaseRefused, match="not available yet"):
         phases.change_phase(two.token.pk, "CALL", "staff")
     phases.change_phase(two.token.pk, "HALTED", "staff", "why")
-    market.cancel_each(two.token.pk, [order.pk], "BY_PARTNER", "partner")
+    market.cancel_each(two.token.pk, [order.pk], "BY_PARTNER", order.partner.login)
     phases.change_phase(two.token.pk, "CONTINUOUS", "staff")
     as_committed()
     # 20 % around the last trade, which was at 110.

@@ -1,6 +1,7 @@
 """Orders and trades are judged by their time, whether or not the clock has run."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, time, timedelta
 from typing import Any
 
@@ -9,7 +10,7 @@ from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
 from issuers.models import Token
-from marketdata.trading import market, phases
+from marketdata.trading import locked, market, phases
 from marketdata.trading.errors import MarketClosed
 from marketdata.trading.models import Execution, Market, Order
 from marketdata.trading.phases import PhaseRefused
@@ -43,7 +44,7 @@ def refuses(attempt: Callable[[], object]) -> None:
         attempt()
         as_committed()
 
-    refusal = pytest.raises(DatabaseError, match="next event|while the market")
+    refusal = pytest.raises(DatabaseError, match="while the market|judged in")
     with refusal, transaction.atomic():
         commit()
 
@@ -54,8 +55,8 @@ def attempts(of: Two, order: Order) -> list[Callable[[], object]]:
         lambda: place(token, buy(of.buyer, 10, 100)),
         lambda: place(token, buy(of.buyer, 1, 95), sell(of.seller, 1, 110)),
         lambda: place(token, buy(of.buyer, 1, 100, time_in_force="IOC")),
-        lambda: market.amend(order.pk, 1, "partner", quantity=5),
-        lambda: market.amend(order.pk, 1, "partner", limit_price=99),
+        lambda: market.amend(order.pk, 1, order.partner.login, quantity=5),
+        lambda: market.amend(order.pk, 1, order.partner.login, limit_price=99),
     ]
 
 
@@ -72,7 +73,7 @@ def test_a_market_past_its_session_takes_nothing_and_lets_cancel(two: Two):
     with pytest.raises(MarketClosed):
         market.check(two.token.pk, buy(two.buyer, 10, 100))
     assert units(two.token, two.seller) == (50, 10)
-    market.cancel_each(two.token.pk, [order.pk], "BY_PARTNER", "partner")
+    market.cancel_each(two.token.pk, [order.pk], "BY_PARTNER", order.partner.login)
     as_committed()
     assert units(two.token, two.seller) == (50, 0)
     assert phases.move_due(timezone.now()) == 1
@@ -123,13 +124,13 @@ def test_the_database_takes_nothing_past_the_session_either(
     order = placed(two.token, sell(two.seller, 10, 100))
     as_committed()
     monkeypatch.setattr(market, "check_phase", lambda book, at: None)
-    hold = market.hold
+    read = locked.read
 
-    def held_before(*asked, **how):
-        book, writer, at = hold(*asked, **how)
-        return book, writer, book.last_at if is_dated_back else at
+    def read_before(*asked, **how):
+        seen = read(*asked, **how)
+        return replace(seen, at=seen.at - timedelta(1)) if is_dated_back else seen
 
-    monkeypatch.setattr(market, "hold", held_before)
+    monkeypatch.setattr(locked, "read", read_before)
     tamper(PAST)
     for attempt in attempts(two, order):
         refuses(attempt)
@@ -146,7 +147,7 @@ def test_the_database_trades_no_order_whose_time_is_over(
     as_committed()
     tamper(f"UPDATE trading_order SET expires_at = now() WHERE id = '{order.pk}'")
     monkeypatch.setattr(Order, "is_over", lambda order, at: False)
-    with pytest.raises(DatabaseError, match="before either"), transaction.atomic():
+    with pytest.raises(DatabaseError, match="have not expired"), transaction.atomic():
         place(two.token, buy(two.buyer, 10, 100))
 
 

@@ -62,6 +62,16 @@ def new_clients(
     return accounts
 
 
+def staff() -> str:
+    """The e-mail address of a member of staff."""
+    email = "desk@example.com"
+    if not User.objects.filter(email=email).exists():
+        User.objects.create_user(
+            email, first_name="Dana", last_name="Desk", type="INDIVIDUAL", is_staff=True
+        )
+    return email
+
+
 def give(token: Token, units: dict[Account, int]) -> None:
     """New units for holders."""
     accounts = ledger.holder_accounts(account.user_id for account in units)

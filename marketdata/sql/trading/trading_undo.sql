@@ -1,0 +1,93 @@
+-- Busts a trade whole, once: its units and its cash go back, each order gets an event,
+-- and the price before it is recorded again if its own is still the token's last. The
+-- commit uses an approval where policy asks for one. Returns the numbers of the entry
+-- and of the payment, the buyer's event, and its time.
+-- called by: application
+-- raises: restrict_violation
+-- locks: accounts_cashhead (FOR NO KEY UPDATE), issuers_ledgeraccount (FOR SHARE),
+--     issuers_tokenledgerhead (FOR UPDATE), marketdata_orderbookhead (FOR NO KEY UPDATE)
+CREATE OR REPLACE FUNCTION public.trading_undo(
+    of_token uuid, of_trade bigint, why text, requested_by text, approved_by text
+)
+RETURNS TABLE(entry bigint, payment bigint, event bigint, at timestamp with time zone)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET enable_seqscan = off
+AS $$
+#variable_conflict use_variable
+DECLARE
+    market trading_market;
+    trade trading_execution;
+    buy trading_order;
+    sell trading_order;
+    moved_at timestamptz;
+    restored bigint;
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'This is done in a transaction that is READ '
+        'COMMITTED: the snapshot of another does not show what was committed since, '
+        'such as a freeze.' USING ERRCODE = 'restrict_violation';
+    END IF;
+    PERFORM FROM marketdata_orderbookhead h
+        WHERE h.token_id = of_token FOR NO KEY UPDATE;
+    SELECT * INTO market FROM trading_market m WHERE m.token_id = of_token;
+    SELECT * INTO trade FROM trading_execution x
+        WHERE x.token_id = of_token AND x.sequence = of_trade;
+    SELECT * INTO buy FROM trading_order o WHERE o.id = trade.buy_order_id;
+    SELECT * INTO sell FROM trading_order o WHERE o.id = trade.sell_order_id;
+    IF trade.sequence IS NULL OR EXISTS (SELECT FROM trading_bust b
+            WHERE b.token_id = of_token AND b.sequence = of_trade) THEN
+        RAISE EXCEPTION 'A bust undoes a trade once: trade % of token %.', of_trade,
+            of_token USING ERRCODE = 'restrict_violation';
+    END IF;
+    PERFORM FROM issuers_tokenledgerhead h WHERE h.token_id = of_token FOR UPDATE;
+    PERFORM FROM issuers_ledgeraccount a
+        WHERE a.id IN (buy.ledger_account_id, sell.ledger_account_id)
+        ORDER BY a.id FOR SHARE;
+    PERFORM FROM accounts_cashhead h
+        WHERE h.cash_account_id IN (buy.cash_account_id, sell.cash_account_id)
+        ORDER BY h.cash_account_id FOR NO KEY UPDATE;
+    moved_at := clock_timestamp();
+    at := greatest(market.last_at, moved_at);
+    event := market.last_event + 1;
+    SELECT before.price_cents INTO restored
+    FROM issuers_tokenledgerhead h
+    JOIN issuers_tokenprice p ON p.token_id = of_token AND p.number = h.last_price
+    JOIN issuers_tokenprice before
+        ON before.token_id = of_token AND before.number = h.last_price - 1
+    JOIN issuers_ledgertransaction l
+        ON l.token_id = of_token AND l.seq = trade.ledger_seq
+    WHERE h.token_id = of_token AND p.source = 'TRADE'
+        AND p.effective_at = l.effective_at AND p.price_cents = trade.price;
+    SELECT h.last_seq + 1 INTO entry FROM issuers_tokenledgerhead h
+        WHERE h.token_id = of_token;
+    payment := (cash_post(moved_at, ARRAY['REVERSAL'], ARRAY[sell.cash_account_id],
+        ARRAY[buy.cash_account_id], ARRAY[trade.price * trade.quantity],
+        ARRAY[requested_by], ARRAY[why], ARRAY[NULL::text],
+        ARRAY[trade.cash_transaction], ARRAY[NULL::bigint], ARRAY[NULL::uuid],
+        '{}', '{}'))[1];
+    INSERT INTO trading_bust (token_id, sequence, ledger_seq, cash_transaction, reason,
+        requested_by, approved_by, event, at)
+    VALUES (of_token, of_trade, entry, payment, why, requested_by, approved_by, event,
+        at);
+    PERFORM FROM register_post(moved_at, ARRAY[of_token], ARRAY['REVERSAL'],
+        ARRAY[buy.ledger_account_id], ARRAY[sell.ledger_account_id],
+        ARRAY[trade.quantity::numeric], ARRAY[why], ARRAY[requested_by],
+        ARRAY[NULL::uuid], ARRAY[trade.ledger_seq],
+        CASE WHEN restored IS NULL THEN '{}' ELSE ARRAY[of_token] END,
+        CASE WHEN restored IS NULL THEN '{}' ELSE ARRAY[restored] END,
+        CASE WHEN restored IS NULL THEN '{}' ELSE ARRAY['MANUAL'] END,
+        CASE WHEN restored IS NULL THEN '{}' ELSE ARRAY[requested_by] END,
+        '{}', '{}', '{}');
+    INSERT INTO trading_orderevent (token_id, number, kind, order_id, price, quantity,
+        trade, reason, actor, at)
+    SELECT of_token, event + s.side, 'TRADE_BUSTED', s.id, trade.price, trade.quantity,
+        of_trade, why, requested_by, at
+    FROM (VALUES (0, buy.id), (1, sell.id)) AS s (side, id) ORDER BY s.side;
+    UPDATE trading_market m SET last_event = event + 1, last_at = at
+        WHERE m.token_id = of_token;
+    RETURN NEXT;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_undo(uuid, bigint, text, text, text) FROM PUBLIC;
