@@ -168,23 +168,51 @@ def decide(
     Raises:
         NotApproved: this person cannot decide it, or not at this time.
     """
+    [decision] = decide_all([request], decided_by, is_approved, reason)
+    return decision
+
+
+def decide_all(
+    requests: Sequence[ApprovalRequest],
+    decided_by: User,
+    is_approved: bool,
+    reason: str = "",
+) -> list[ApprovalDecision]:
+    """Approve or reject requests, all or none.
+
+    Raises:
+        NotApproved: this person cannot decide them, or not at this time.
+    """
+    keys = [request.pk for request in requests]
     try:
         with transaction.atomic():
-            decided_at = value_of(
-                DECIDE, [[request.pk], decided_by.pk, is_approved, reason]
-            )
+            at = value_of(DECIDE, [keys, decided_by.pk, is_approved, reason])
     except IntegrityError as error:
         raise NotApproved(sentence(error)) from None
-    return ApprovalDecision(
-        request=request,
-        decided_by=decided_by,
-        is_approved=is_approved,
-        reason=reason,
-        decided_at=decided_at,
-    )
+    return decisions(requests, decided_by, is_approved, reason, at)
 
 
 DECIDE = "SELECT approvals_decide_requests(%s, %s, %s, %s)"
+
+
+def decisions(
+    requests: Sequence[ApprovalRequest],
+    decided_by: User,
+    is_approved: bool,
+    reason: str,
+    at: datetime,
+) -> list[ApprovalDecision]:
+    """The decisions that were written, which their requests know from here on."""
+    return [
+        ApprovalDecision(
+            request=request,
+            decided_by=decided_by,
+            is_approved=is_approved,
+            reason=reason,
+            decided_at=at,
+        )
+        for request in requests
+    ]
 
 
 def take_back(request: ApprovalRequest, reason: str = "") -> ApprovalDecision:

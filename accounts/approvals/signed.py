@@ -1,12 +1,11 @@
 """Decisions that a passkey of the person who decides has signed."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
-from accounts.approvals.four_eyes import NotApproved, sentence
-from accounts.approvals.models import ApprovalRequest
+from accounts.approvals.four_eyes import NotApproved, decisions, sentence
+from accounts.approvals.models import ApprovalDecision, ApprovalRequest
 from accounts.passkeys.signing import NotSigned, check, fields
 from accounts.people.models import User
 from partnerapi.core.database import rows_of, value_of
@@ -32,7 +31,7 @@ def decide_signed(
     is_approved: bool,
     reason: str,
     answer: str,
-) -> datetime:
+) -> list[ApprovalDecision]:
     """Approve or reject requests with one assertion, a browser's answer.
 
     Raises:
@@ -43,7 +42,7 @@ def decide_signed(
     try:
         signed = check(decider, digests, answer)
         with transaction.atomic():
-            decided_at: datetime = value_of(
+            at = value_of(
                 DECIDE,
                 [keys, decider.pk, is_approved, reason, signed.key, *fields(signed)],
             )
@@ -51,7 +50,7 @@ def decide_signed(
         raise NotApproved(str(error)) from None
     except IntegrityError as error:
         raise NotApproved(sentence(error)) from None
-    return decided_at
+    return decisions(requests, decider, is_approved, reason, at)
 
 
 DECIDE = "SELECT approvals_decide_signed(%s, %s, %s, %s, %s, %s, %s, %s)"

@@ -25,7 +25,7 @@ from accounts.people.models import User
 from partnerapi.core.backoffice import BoundedPaginator
 from partnerapi.core.form_fields import NumberField, WholeField
 from partnerapi.staff import find, roles
-from partnerapi.staff.approvals import filing
+from partnerapi.staff.approvals import filing, together
 from partnerapi.staff.authentication import passkeys
 from partnerapi.staff.authentication.second_factor import (
     CodeForm,
@@ -112,6 +112,7 @@ class BackOffice(admin.AdminSite):
             ("deliveries/<uuid:pk>/progress/", jobs.poll_progress, "delivery_progress"),
             ("deliveries/<uuid:pk>/lines.csv", jobs.download_lines, "delivery_csv"),
             ("ask/<slug:kind>/", filing.ask_for, "ask"),
+            ("approve/", together.approve_together, "approve_together"),
             ("log/", log.show_log, "log"),
             ("passkeys/", passkeys.show_passkeys, "passkeys"),
             ("roles/", roles.show_roles, "roles"),

@@ -57,6 +57,7 @@ def broken() -> list[str]:
 def test_one_assertion_serves_the_decisions_confirmed_together(staff: Staff):
     requests = [staff.asked(), staff.asked(ApprovalKind.BURN)]
     staff.signed(*requests)
+    assert all(request.decision.is_approved for request in requests)
     staff.signed(staff.asked(), verdict=False, why="No resolution\nof the board")
     made = {decision.assertion_id for decision in ApprovalDecision.objects.all()}
     assert (len(made), Assertion.objects.count(), broken()) == (2, 2, [])

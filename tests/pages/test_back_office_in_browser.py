@@ -114,6 +114,7 @@ LEFT_OUT = {
     "login/": "signing in reads it", "logout/": "signing out reads it",
     "password_change/done/": "it follows password_change/",
     "second-factor/": "signing in reads it",
+    "approve/": "it follows the choice of requests; test_passkeys_in_browser",
     "passkeys/": "it sends an IP address to localhost; test_passkeys_in_browser",
     "keys/revoke/": "it follows the choice of keys",
     "import/preview/": "it follows import/",

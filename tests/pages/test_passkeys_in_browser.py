@@ -14,8 +14,8 @@ from accounts.approvals.models import ApprovalDecision, ApprovalKind, ApprovalRe
 from accounts.approvals.verification import verify
 from accounts.passkeys.models import Passkey
 from accounts.people.models import User
-from issuers.models import Token
 from issuers.register.approvals import price_content
+from partnerapi.staff.approvals.together import address_of_all
 from tests.accounts.test_four_eyes import RIGHTS, member
 from tests.issuers.register import empty_token, new_issuer
 from tests.owner import tamper
@@ -77,7 +77,8 @@ def test_a_person_enrols_a_passkey_and_signs_decisions(
     settings.PARTNER_API_STATEMENTS = str(tmp_path)
     settings.PARTNER_API_STATEMENT_KEY = "A" * 43 + "="
     ana, ben = member("ana", *RIGHTS), member("ben", *RIGHTS)
-    token: Token = empty_token(new_issuer(), "SIGNED", timezone.now())
+    issuer = new_issuer()
+    token = empty_token(issuer, "SIGNED", timezone.now())
     content = price_content(token.pk, 500, "NAV")
     requests = [
         file_request(ApprovalKind.PRICE, content, "Price", "Valued", ana)
@@ -112,6 +113,22 @@ def test_a_person_enrols_a_passkey_and_signs_decisions(
         (False, "Not\nvalued"), (True, ""),
     ]  # fmt: skip
     assert all(one.assertion_id for one in decisions)
+    assert [finding for finding in verify() if finding.breaches] == []
+
+    # One touch signs two.
+    pair = [
+        file_request(
+            ApprovalKind.PRICE,
+            price_content(empty_token(issuer, symbol, timezone.now()).pk, 500, "NAV"),
+            *(f"Price of {symbol}", "Valued", ana),
+        )
+        for symbol in ("ONE", "TWO")
+    ]
+    page.goto(live_server.url + address_of_all([request.pk for request in pair]))
+    page.get_by_role("button", name="Approve 2 requests").click()
+    page.get_by_text("Price of TWO: approved and executed.").wait_for()
+    made = {decision.assertion_id for decision in ApprovalDecision.objects.all()}
+    assert len(made) == 3
     assert [finding for finding in verify() if finding.breaches] == []
 
     # The device does not verify the person any more.

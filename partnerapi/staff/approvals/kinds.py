@@ -40,3 +40,12 @@ KINDS: Mapping[str, Kind] = {
     ApprovalKind.GRANT: GiveGrant(),
     ApprovalKind.REGISTER: ImportRegister(),
 }
+
+BY_ASKER: Mapping[str, str] = {
+    ApprovalKind.KEY: "The requester issues the key on this page.",
+    ApprovalKind.REGISTER: (
+        "The owner of the package imports it with manage.py import ocf --approval and "
+        "the id of this request."
+    ),
+}
+"""What an approval does not carry out at once, and what follows."""

@@ -25,10 +25,7 @@ from accounts.approvals.four_eyes import (
     Preview,
     Superseded,
     carry_out,
-    decide,
-    needs_passkey,
     overtake,
-    rests_until,
     take_back,
 )
 from accounts.approvals.models import (
@@ -37,19 +34,24 @@ from accounts.approvals.models import (
     ApprovalPolicy,
     ApprovalRequest,
 )
-from accounts.approvals.signed import decide_signed, digests_of
 from accounts.keys.models import Partner
-from accounts.passkeys.models import Passkey
-from accounts.passkeys.signing import options_to_sign
 from accounts.people.models import User
 from issuers.legacy.models import DeliveryJob
 from issuers.models import Issuer, Token
 from marketdata.trading.models import Execution, Market
 from partnerapi.core import lock_waits
 from partnerapi.core.backoffice import ReadOnlyAdmin
+from partnerapi.staff.approvals.deciding import (
+    check_decider,
+    has_passkey,
+    options,
+    settle,
+    why_not_by_code,
+    why_not_decided,
+)
 from partnerapi.staff.approvals.filing import FORMS, address, may_file
-from partnerapi.staff.approvals.kinds import KINDS
-from partnerapi.staff.authentication.passkeys import host_of, own_address
+from partnerapi.staff.approvals.kinds import BY_ASKER, KINDS
+from partnerapi.staff.approvals.together import MOST_TOGETHER, address_of_all
 from partnerapi.staff.lookup import link, typed_text
 
 Status = ApprovalRequest.Status
@@ -93,6 +95,7 @@ class StatusFilter(admin.SimpleListFilter):
 class ApprovalRequestAdmin(ReadOnlyAdmin):
     list_display = ["title", "kind", "state", "filed_by", "filed_at", "expires_at"]
     list_filter = [StatusFilter, "kind"]
+    actions = ["approve_together"]
     search_fields = ["^title", "^filed_by__email"]
     search_help_text = "Beginning of a request, or of its requester's email"
     ordering = ["-id"]
@@ -109,6 +112,17 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request):
         return super().get_queryset(request).with_status(timezone.now())
+
+    @admin.action(
+        permissions=["view"], description="Approve the selected requests together"
+    )
+    def approve_together(self, request, queryset):
+        chosen = queryset.values_list("pk", flat=True)[: MOST_TOGETHER + 1]
+        if len(chosen) > MOST_TOGETHER:
+            said = f"Select at most {MOST_TOGETHER} requests."
+            self.message_user(request, said, messages.ERROR)
+            return None
+        return HttpResponseRedirect(address_of_all(chosen))
 
     @admin.display(description="status")
     def state(self, asked):
@@ -191,9 +205,9 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
         if said == "approve":
             check_decider(request.user, asked)
             if "options" in request.POST:
-                return options(request, asked, True, "")
+                return options(request, [asked], True, "")
             kind.preview(asked)
-            settle(request, asked, True, "")
+            settle(request, [asked], True, "")
             if asked.kind in BY_ASKER:
                 return f"Approved. {BY_ASKER[asked.kind]}"
             carry_out(asked, kind)
@@ -202,8 +216,8 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
             check_decider(request.user, asked)
             reason = reason_typed(request)
             if "options" in request.POST:
-                return options(request, asked, False, reason)
-            settle(request, asked, False, reason)
+                return options(request, [asked], False, reason)
+            settle(request, [asked], False, reason)
             return "Rejected."
         if said == "take_back":
             if request.user.pk != asked.filed_by_id:
@@ -218,16 +232,6 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
         key, token = result
         ended = self.get_queryset(request).get(pk=asked.pk)
         return self.render_request(request, ended, issued=key, key_token=token)
-
-
-BY_ASKER: Mapping[str, str] = {
-    ApprovalKind.KEY: "The requester issues the key on this page.",
-    ApprovalKind.REGISTER: (
-        "The owner of the package imports it with manage.py import ocf --approval and "
-        "the id of this request."
-    ),
-}
-"""What an approval does not carry out at once, and what follows."""
 
 
 class NoReason(Exception):
@@ -248,78 +252,6 @@ def reason_typed(request: HttpRequest) -> str:
             f"{REASON_LENGTH}."
         )
     return reason
-
-
-def why_not_decided(user: Any, asked: ApprovalRequest) -> str:
-    """Why this user cannot decide a request; empty: they can.
-
-    The database asks the same when the decision is written.
-    """
-    if user.pk == asked.filed_by_id:
-        return "You cannot approve your own request."
-    if not user.has_perm(f"accounts.decide_{asked.kind.lower()}"):
-        return (
-            "You cannot decide this request: your role does not cover requests of the "
-            f"kind “{asked.get_kind_display()}”."
-        )
-    if until := rests_until(user):
-        return (
-            f"You cannot decide a request before {until:%Y-%m-%d %H:%M} UTC: another "
-            "person changed your access less than 24 hours ago. See Staff changes."
-        )
-    return ""
-
-
-def has_passkey(request: HttpRequest) -> bool:
-    """Whether a passkey of this user counts and works on this page."""
-    assert isinstance(request.user, User)
-    keys = Passkey.objects.counting().filter(person=request.user)
-    return keys.filter(domain=host_of(request)).exists()
-
-
-def why_not_by_code(request: HttpRequest, asked: ApprovalRequest) -> str:
-    """Why this user, whose passkey does not sign here, cannot decide without one."""
-    if not needs_passkey(asked.kind):
-        return ""
-    if address := own_address(request):
-        return f"Decide this request at {address}: your passkey does not work here."
-    return (
-        "You cannot decide this request: its kind is decided with a passkey, and you "
-        "have none that is active here. See Passkeys."
-    )
-
-
-def options(
-    request: HttpRequest, asked: ApprovalRequest, is_approved: bool, reason: str
-) -> JsonResponse:
-    """What the browser asks the device of the user to sign."""
-    assert isinstance(request.user, User)
-    digests = digests_of([asked], request.user, is_approved, reason)
-    return JsonResponse(options_to_sign(request.user, digests, host_of(request)))
-
-
-def settle(
-    request: HttpRequest, asked: ApprovalRequest, is_approved: bool, reason: str
-) -> None:
-    """Write the decision, with its signature where the browser sends one.
-
-    Raises:
-        NotApproved
-    """
-    assert isinstance(request.user, User)
-    if answer := request.POST.get("answer"):
-        decide_signed([asked], request.user, is_approved, reason, answer)
-    else:
-        decide(asked, request.user, is_approved, reason)
-
-
-def check_decider(user: User, asked: ApprovalRequest) -> None:
-    """
-    Raises:
-        NotApproved
-    """
-    if why := why_not_decided(user, asked):
-        raise NotApproved(why)
 
 
 def preview_context(user: Any, preview: Preview) -> dict[str, Any]:
