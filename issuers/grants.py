@@ -1,14 +1,17 @@
 """Requests for a grant of an issuer, or of every issuer, future ones included."""
 
 from typing import Any
+from uuid import UUID
 
 from django.db.models import Model
 from django.utils import timezone
+from uuid_utils.compat import uuid7
 
 from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from accounts.keys.models import ApiKey, Partner
 from issuers.models import Issuer, IssuerGrant
+from partnerapi.core.database import value_of
 from partnerapi.core.money import plural
 
 
@@ -19,6 +22,33 @@ def grant_content(partner: Partner, issuer: Issuer | None) -> dict[str, Any]:
 
 def grant_title(partner: Partner, issuer: Issuer | None) -> str:
     return f"Grant for {issuer or 'every issuer'} to {partner}"
+
+
+def give(
+    partner: Partner, issuer: Issuer | None, actor: str, id: UUID | None = None
+) -> IssuerGrant:
+    """Give a grant, or give one again that ended.
+
+    The transaction carries the approval for it; `actor` filed the request, or decided
+    it.
+    """
+    key = issuer and issuer.pk
+    [grant] = IssuerGrant.objects.raw(GIVE, [id or uuid7(), actor, partner.pk, key])
+    return grant
+
+
+GIVE = "SELECT * FROM binds_grant(%s, %s, %s, %s)"
+
+
+def end(grant: IssuerGrant, actor: str) -> bool:
+    """End the partner's access to the issuer; False if it had ended before.
+
+    `actor` is the e-mail address of a member of staff with the right to change grants.
+    """
+    return bool(value_of(END, [actor, grant.pk]))
+
+
+END = "SELECT binds_end_grant(%s, %s)"
 
 
 class GiveGrant:
@@ -55,11 +85,7 @@ class GiveGrant:
 
     def execute(self, request: ApprovalRequest) -> IssuerGrant:
         partner, issuer = self.parties(request.content)
-        ended = IssuerGrant.objects.filter(partner=partner, issuer=issuer).first()
-        if ended is None:
-            return IssuerGrant.objects.create(partner=partner, issuer=issuer)
-        ended.give_again(timezone.now())
-        return ended
+        return give(partner, issuer, request.filed_by.email or "")
 
     def parties(self, content: dict[str, Any]) -> tuple[Partner, Issuer | None]:
         partner = Partner.objects.get(pk=content["partner"])

@@ -1,7 +1,5 @@
 """Issuers, and the grants of partners to see their private data."""
 
-from datetime import datetime
-
 import uuid_utils.compat as uuid
 from django.core.validators import RegexValidator
 from django.db import models
@@ -188,13 +186,3 @@ class IssuerGrant(models.Model):
 
     def __str__(self):
         return f"{self.partner.login} → {self.issuer or 'every issuer'}"
-
-    def end(self, at: datetime) -> bool:
-        """End the partner's access to the issuer; False if it had ended before."""
-        live = IssuerGrant.objects.live().filter(pk=self.pk)
-        return bool(live.update(ended_at=at))
-
-    def give_again(self, at: datetime) -> bool:
-        """Reactivate an ended grant; False if it is active."""
-        ended = IssuerGrant.objects.filter(pk=self.pk, ended_at__isnull=False)
-        return bool(ended.update(ended_at=None, created_at=at))

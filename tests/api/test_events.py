@@ -14,6 +14,7 @@ from accounts.access import Scope
 from accounts.accounts.models import Account, Actor
 from accounts.keys.models import ApiKey, Partner
 from accounts.people.models import User
+from issuers import grants
 from issuers.models import (
     Article,
     Event,
@@ -28,6 +29,7 @@ from issuers.register.ledger import Entry
 from partnerapi.operations.tasks import announce_articles, prune_events
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.api.test_plans import all_planned
+from tests.approved import asker
 from tests.characters import Ask, World
 from tests.issuers.events import COUNT_EVENTS
 from tests.issuers.register import people
@@ -205,7 +207,7 @@ def test_prices_of_public_tokens_are_told_to_all_and_of_private_ones_by_grant(
 def test_grants_and_keys_are_told_to_whom_they_are_given(world: World, told: Ask):
     grant = approved_grant(world.partner, world.quiet)
     as_committed()
-    grant.end(timezone.now())
+    grants.end(grant, asker())
     as_committed()
     key, _ = approved_key(world.partner, [Scope.ISSUERS_READ])
     as_committed()
@@ -227,7 +229,7 @@ def test_scopes_and_grants_count_at_the_time_of_reading(world: World, told: Ask)
     assert types(read(Ask(narrow))) == ["KEY_CHANGED"]
     _, unused = approved_key(world.partner, list(Scope))
     as_committed()
-    IssuerGrant.objects.get(partner=world.partner).end(timezone.now())
+    grants.end(IssuerGrant.objects.get(partner=world.partner), asker())
     # A key that was just used is remembered for a second, with its grants.
     events = read(Ask(unused))
     assert types(events) == ["KEY_CHANGED", "KEY_CHANGED", "GRANT_CHANGED"]

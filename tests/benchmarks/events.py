@@ -69,14 +69,14 @@ def transfers_per_second(
 def switches() -> dict[str, Callable[[], None]]:
     """What makes each of the three states."""
     from django.db import connections
-    from django.db.models.functions import Now
 
     from accounts.approvals.models import ApprovalKind
     from accounts.keys.models import Partner
-    from issuers.grants import grant_content
+    from issuers import grants
     from issuers.models import IssuerGrant
     from partnerapi.core.owner import owner_alias
     from partnerapi.sandbox.data.approvals import carry_out_requests, file_and_approve
+    from tests.approved import asker
 
     everything = Partner.objects.create(login="everything", name="Everything")
 
@@ -92,14 +92,16 @@ def switches() -> dict[str, Callable[[], None]]:
 
     def granted() -> None:
         tell("ENABLE")
-        IssuerGrant.objects.filter(partner=everything).update(ended_at=Now())
+        for grant in IssuerGrant.objects.live().filter(partner=everything):
+            grants.end(grant, asker())
 
     def every() -> None:
         tell("ENABLE")
-        of_all = {"partner": everything, "issuer": None}
-        asked = file_and_approve(ApprovalKind.GRANT, grant_content(everything, None))
+        asked = file_and_approve(
+            ApprovalKind.GRANT, grants.grant_content(everything, None)
+        )
         with carry_out_requests(asked):
-            IssuerGrant.objects.update_or_create({"ended_at": None}, **of_all)
+            grants.give(everything, None, asker())
 
     return {BEFORE: without, GRANTED: granted, EVERY: every}
 

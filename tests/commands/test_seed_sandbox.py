@@ -81,7 +81,12 @@ def fingerprint():
         Document, LegacyShareholder, Token, Account, AccountStatusChange,
     ]  # fmt: skip
     fields = {
-        model: [f.attname for f in model._meta.concrete_fields if f.attname not in WHEN]
+        model: [
+            f.attname
+            for f in model._meta.concrete_fields
+            if f.attname not in WHEN
+            and (model, f.attname) != (IssuerGrant, "created_at")
+        ]
         for model in models
     }
     rows = {

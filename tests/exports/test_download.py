@@ -10,9 +10,11 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.keys.models import ApiKey
+from issuers import grants
 from issuers.models import IssuerGrant
 from partnerapi.exports import download
 from partnerapi.exports.models import Export, ExportMember
+from tests.approved import asker
 from tests.characters import World
 from tests.exports.conftest import Partner, uuid_of
 from tests.owner import tamper
@@ -113,7 +115,7 @@ def test_a_withdrawn_grant_or_key_stops_the_download(
     # A revoked key stays so; only the owner of the tables could revive it.
     tamper("UPDATE accounts_apikey SET revoked_at = NULL")
     assert client_of.http.get(url).status_code == 200
-    IssuerGrant.objects.get(partner=world.partner).end(timezone.now())
+    grants.end(IssuerGrant.objects.get(partner=world.partner), asker())
     assert client_of.http.get(url).status_code == 403
 
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from accounts.access import Scope
 from accounts.accounts.models import Account
+from issuers import grants
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import IssuerGrant
 from issuers.register import ledger
@@ -19,6 +20,7 @@ from partnerapi.exports.models import Export, ExportMember
 from partnerapi.gateway import authentication
 from partnerapi.gateway.throttling import local_buckets, spend
 from partnerapi.sandbox.data.approvals import approved_key
+from tests.approved import asker
 from tests.characters import Ask, World
 from tests.exports.conftest import EXPORT, Partner, token_id, uuid_of, write
 from tests.owner import as_owner, tamper
@@ -193,7 +195,7 @@ def test_without_the_grant_it_fails_and_is_not_told(
     world: World, client_of: Partner, register: Any
 ):
     id = client_of.create("HOLDERS", issuerID=issuer_id(world))
-    IssuerGrant.objects.get(partner=world.partner).end(timezone.now())
+    grants.end(IssuerGrant.objects.get(partner=world.partner), asker())
     write()
     assert Export.objects.get(pk=uuid_of(id)).status == "FAILED"
     authentication.cache.clear()

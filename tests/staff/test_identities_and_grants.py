@@ -6,19 +6,20 @@ from html import unescape
 
 import pytest
 from django.contrib.auth.models import Group
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, ProgrammingError, transaction
 from django.test import Client
 
 from accounts.approvals.four_eyes import NotApproved, carrying, decide, file_request
 from accounts.approvals.models import ApprovalKind, ApprovalRequest
 from accounts.keys.models import Partner
 from accounts.people.models import User
-from issuers.grants import grant_content
+from issuers.grants import end, give, grant_content
 from issuers.imports.issuers import import_issuers
 from issuers.models import Issuer, IssuerGrant, Token
 from issuers.register.identities import identity_content
 from partnerapi.core.problems import WrongFileError
 from partnerapi.sandbox.data.approvals import approved_grant
+from tests.approved import asker
 from tests.characters import World
 from tests.issuers.register import empty_token, new_issuer
 from tests.owner import appoint, as_committed
@@ -168,21 +169,22 @@ def refused(act: Callable[[], object], why: str = "needs an approval") -> None:
 
 
 def test_the_database_gives_a_partner_no_grant_by_one(world: World, acme: Partner):
-    grants = IssuerGrant.objects
-    refused(lambda: grants.create(partner=acme, issuer=None))
-    refused(lambda: grants.create(partner=acme, issuer=world.listed))
+    for issuer in (None, world.listed):
+        refused(partial(give, acme, issuer, asker()))
     one = approved_grant(acme, world.listed)
     every = approved_grant(world.observer)
     as_committed()
-    stays = "stays with its partner and its issuer"
-    refused(lambda: grants.filter(pk=one.pk).update(issuer=None), stays)
-    refused(lambda: grants.filter(pk=one.pk).update(issuer=world.quiet), stays)
-    refused(lambda: grants.filter(pk=every.pk).update(partner=acme), stays)
     for grant in (one, every):
-        row = grants.filter(pk=grant.pk)
-        row.update(ended_at="2026-01-01T00:00:00Z")
-        as_committed()
-        refused(partial(row.update, ended_at=None))
+        for actor in ("", "ghost@staff.example"):
+            refused(partial(end, grant, actor), "the right issuers.change_issuergrant")
+        assert end(grant, asker())
+        assert not end(grant, asker())
+        refused(partial(give, grant.partner, grant.issuer, asker()))
+    for change in ({"ended_at": None}, {"issuer": world.quiet}, {"partner": acme}):
+        with pytest.raises(ProgrammingError, match="denied"), transaction.atomic():
+            IssuerGrant.objects.update(**change)
+    with pytest.raises(ProgrammingError, match="denied"), transaction.atomic():
+        IssuerGrant.objects.create(partner=acme, issuer=world.quiet)
 
 
 @pytest.mark.parametrize("issuer", ["listed", None])
@@ -193,19 +195,19 @@ def test_an_approval_gives_what_it_names_once(
     content = grant_content(acme, named)
     request = file_request(ApprovalKind.GRANT, content, "Grant", "A contract", kim)
     decide(request, ilse, is_approved=True)
-    give = IssuerGrant.objects.create
     for partner, other in (
         (world.observer, named),
         (acme, None if named else world.listed),
         (acme, world.quiet),
     ):
         with pytest.raises(NotApproved):
-            committed(partial(give, partner=partner, issuer=other), request)
-    committed(partial(give, partner=acme, issuer=named), request)
-    grants = IssuerGrant.objects.filter(partner=acme)
-    committed(partial(grants.update, ended_at="2026-01-01T00:00:00Z"))
+            committed(partial(give, partner, other, kim.email), request)
+    with pytest.raises(NotApproved, match="filed its approval"):
+        committed(partial(give, acme, named, asker()), request)
+    committed(partial(give, acme, named, kim.email), request)
+    end(IssuerGrant.objects.get(partner=acme), asker())
     with pytest.raises(NotApproved):
-        committed(partial(grants.update, ended_at=None), request)
+        committed(partial(give, acme, named, kim.email), request)
 
 
 @pytest.mark.django_db(transaction=True)

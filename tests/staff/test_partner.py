@@ -184,4 +184,8 @@ def test_grants_and_keys_are_never_deleted(world: World, staff: Client):
         with pytest.raises(IntegrityError, match="stays"), transaction.atomic():
             tamper(f"DELETE FROM {meta.db_table} WHERE id = '{row.pk}'", guarded=True)
     with pytest.raises(IntegrityError, match="stays"), transaction.atomic():
-        IssuerGrant.objects.filter(pk=grant.pk).update(issuer=world.quiet)
+        tamper(
+            f"UPDATE issuers_issuergrant SET issuer_id = '{world.quiet.pk}'"
+            f" WHERE id = '{grant.pk}'",
+            guarded=True,
+        )

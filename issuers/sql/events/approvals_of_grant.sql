@@ -23,4 +23,5 @@ REVOKE ALL ON FUNCTION public.approvals_of_grant() FROM PUBLIC;
 DROP TRIGGER IF EXISTS approvals_of_grant ON public.issuers_issuergrant;
 CREATE CONSTRAINT TRIGGER approvals_of_grant AFTER INSERT OR UPDATE
     ON public.issuers_issuergrant DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
-    WHEN (new.ended_at IS NULL) EXECUTE FUNCTION public.approvals_of_grant();
+    WHEN (new.ended_at IS NULL AND public.accounts_written_directly())
+    EXECUTE FUNCTION public.approvals_of_grant();

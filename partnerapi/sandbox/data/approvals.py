@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.contrib.auth.models import Permission
 from django.db import transaction
@@ -13,7 +14,7 @@ from accounts.approvals.models import ApprovalKind, ApprovalRequest
 from accounts.keys.approvals import key_content
 from accounts.keys.models import ApiKey, Partner
 from accounts.people.models import User
-from issuers.grants import grant_content
+from issuers.grants import give, grant_content
 from issuers.models import Issuer, IssuerGrant
 from partnerapi.core.owner import owner_alias
 from partnerapi.core.uuids import derived_uuid7
@@ -25,7 +26,10 @@ STAFF = {
 }
 """Who asked for things, and who decided; without passwords they do not sign in."""
 ASKER, DECIDER = STAFF
-THEIRS = "^(file|decide)_|^add_(restriction|approvedholder|investorchange)$"
+THEIRS = (
+    "^(file|decide)_|^add_(restriction|approvedholder|investorchange)$"
+    "|^change_issuergrant$"
+)
 """The rights of these people."""
 WHY = "The sandbox is filled"
 
@@ -87,10 +91,10 @@ def approved_key(
 
 
 def approved_grant(
-    partner: Partner, issuer: Issuer | None = None, **given: Any
+    partner: Partner, issuer: Issuer | None = None, id: UUID | None = None
 ) -> IssuerGrant:
     """A grant that two people give; without an issuer, of every issuer."""
     with carry_out_requests(
         file_and_approve(ApprovalKind.GRANT, grant_content(partner, issuer))
     ):
-        return IssuerGrant.objects.create(partner=partner, issuer=issuer, **given)
+        return give(partner, issuer, ASKER, id)

@@ -311,7 +311,6 @@ def seed_partners() -> dict[str, str]:
     approved_grant(
         demo,
         id=derived_uuid7(OPENING, f"grant {demo.login} every issuer"),
-        created_at=OPENING,
     )
     for company in COMPANIES[::3]:
         grant(observer, company)
@@ -328,7 +327,6 @@ def grant(partner: Partner, company: Company) -> None:
         partner,
         Issuer.objects.get(pk=issuer_id(company)),
         id=derived_uuid7(at, f"grant {partner.login} {company.slug}"),
-        created_at=at,
     )
 
 

@@ -60,7 +60,6 @@ def extend_fix_sessions(total: int) -> list[FixAccess]:
         approved_grant(
             partner,
             id=derived_uuid7(OPENING, f"grant {login} every issuer"),
-            created_at=OPENING,
         )
         [session] = FixSession.objects.bind(partner)
         _, token = approved_key(partner, [Scope.MARKETDATA_READ])

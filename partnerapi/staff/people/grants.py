@@ -11,10 +11,10 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils import timezone
 
 from accounts.approvals.models import ApprovalKind
 from accounts.people.models import User
+from issuers import grants
 from issuers.models import IssuerGrant
 from partnerapi.staff.approvals.filing import address
 
@@ -47,7 +47,7 @@ def end(request: HttpRequest, grant: IssuerGrant, reason: str) -> None:
     """End the grant, unless a colleague has done it meanwhile."""
     assert isinstance(request.user, User)
     with transaction.atomic():
-        is_done = grant.end(timezone.now())
+        is_done = grants.end(grant, request.user.email or "")
         if is_done:
             LogEntry.objects.log_actions(
                 request.user.pk, [grant], CHANGE, f"Ended: {reason}"

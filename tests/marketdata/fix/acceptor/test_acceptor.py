@@ -21,6 +21,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from accounts.keys.models import ApiKey
+from issuers import grants
 from issuers.models import IssuerGrant
 from marketdata.fix.acceptor.leases import LOGGED_ON_THERE
 from marketdata.fix.client.client import Client, Refused
@@ -41,6 +42,7 @@ from marketdata.fix.protocol.rules import (
 from marketdata.fix.protocol.wire import Message
 from marketdata.models import FixSession
 from partnerapi.sandbox.data.approvals import approved_grant
+from tests.approved import asker
 from tests.marketdata.fix.acceptor_process import (
     Acceptor,
     database_url,
@@ -86,7 +88,8 @@ def test_looks_after_sessions_and_ends_in_good_order(
         assert before <= connected.connected_since <= timezone.now()
         assert connected.last_heartbeat_at >= connected.connected_since
 
-        IssuerGrant.objects.update(ended_at=timezone.now())
+        for grant in IssuerGrant.objects.live():
+            grants.end(grant, asker())
         until(lambda: symbols(other) == ["LUM", "ORB"], pause=0.2)
         with pytest.raises(Refused, match="Unknown symbol") as refused:
             other.snapshots(["HID"])

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from accounts.access import Scope
 from accounts.keys.models import ApiKey, Partner
+from issuers import grants
 from issuers.models import IssuerGrant
 from marketdata.fix.acceptor.failed_logons import REMEMBERED, FailedLogons
 from marketdata.fix.acceptor.logon import (
@@ -25,6 +26,7 @@ from marketdata.fix.acceptor.supervision import reasons_to_end
 from marketdata.models import FixSession
 from partnerapi.core.addresses import address_of
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
+from tests.approved import asker
 from tests.characters import World
 
 pytestmark = pytest.mark.django_db
@@ -356,6 +358,7 @@ def test_grants_follow_the_database(world: World, admissions, session, acme):
     approved_grant(acme)
     reasons_to_end(admissions, timezone.now())
     assert session.caller.may_see(str(world.quiet.pk))
-    IssuerGrant.objects.filter(partner=acme).update(ended_at=timezone.now())
+    for grant in IssuerGrant.objects.live().filter(partner=acme):
+        grants.end(grant, asker())
     reasons_to_end(admissions, timezone.now())
     assert not session.caller.may_see(listed)
