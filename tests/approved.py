@@ -53,7 +53,7 @@ def held(token_ids: Iterable[UUID]) -> dict[UUID, int]:
     return {token: int(supply) for token, supply in rows}
 
 
-HOLD = "SELECT token_id, supply FROM register_hold(%s)"
+HOLD = "SELECT token_id, supply FROM register_read(%s, '{}', '{}', TRUE)"
 
 
 def approved_price(token_id: UUID, cents: int, source: str, actor: str) -> Recorded:

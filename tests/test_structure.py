@@ -156,6 +156,7 @@ def ours(module: str) -> set[str]:
 WRITERS = {
     "issuers.register.writer.Writer": {
         "issuers.register.ledger",
+        "marketdata.books.log",
         "marketdata.trading.busts",
         "marketdata.trading.locked",
         "marketdata.trading.market",
@@ -262,6 +263,7 @@ def loaded(program: str) -> set[str]:
         "issuers.register.ledger",
         "issuers.register.captable",
         "marketdata.books.log",
+        "marketdata.trading.busts",
         "marketdata.books.feed",
         "marketdata.fix.acceptor.logon",
     ],

@@ -1,6 +1,6 @@
 """Delivers legacy shares as tokens: each line once and completely.
 
-The entry's trigger marks the line DELIVERED.
+The writer of the entry marks the line DELIVERED.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from issuers.register.errors import (
 )
 from issuers.register.ledger import Entry, Kind, Recorded
 from partnerapi.core import lock_waits
-from partnerapi.core.database import execute, fetch, rows_of
+from partnerapi.core.database import fetch, rows_of
 
 LINES_OF_A_STEP = 200
 HELD_LENGTH = 500
@@ -62,13 +62,8 @@ def deliver(step: DeliveryStep, source: str, actor: str) -> list[Outcome]:
     with transaction.atomic():
         rows = {row.pk: row for row in lock_rows(step.shareholder_ids)}
         due = unchanged_rows(pending(rows.values()), step)
-        execute(NAME_STEP, [str(step.pk)])
-        results = ledger.record_each(entries(due, source), actor)
+        results = ledger.record_each(entries(due, source), actor, step.pk)
     return outcomes_of(step.shareholder_ids, rows, due, results)
-
-
-# The database compares each entry with the frozen line of the step.
-NAME_STEP = "SELECT set_config('partnerapi.delivery_step', %s, TRUE)"
 
 
 def unchanged_rows(
@@ -95,8 +90,7 @@ class DryRun:
     """Tries deliveries one after another, and writes none of them.
 
     Each is judged by the state that the previous ones would have left. Nothing is
-    locked between two of them, so the dry run misses concurrent writes to the same
-    ledgers.
+    locked, so the dry run misses concurrent writes to the same ledgers.
     """
 
     def __init__(self, source: str) -> None:

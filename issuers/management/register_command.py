@@ -21,7 +21,7 @@ from issuers.register import ledger
 from issuers.register.approvals import entry_content, entry_title
 from issuers.register.errors import LedgerError
 from issuers.register.kinds import EntryKind
-from issuers.register.models import REASON_LENGTH
+from issuers.register.models import REASON_LENGTH, LedgerTransaction
 from partnerapi.core import lock_waits
 from partnerapi.core.commands import DryRunCommand
 from partnerapi.core.typed_numbers import NotANumber, typed_whole
@@ -119,6 +119,21 @@ def writing(dry_run: bool, approval: UUID | None = None) -> Iterator[None]:
         raise CommandError(
             f"{error} Nothing was written; run the command again."
         ) from None
+
+
+def enter(entry: ledger.Entry, who: str, tries: bool) -> tuple[ledger.Recorded, int]:
+    """Record an entry, or try it; also returns the supply after it.
+
+    Raises:
+        LedgerError: a rule that it breaks.
+    """
+    if tries:
+        dry_run = ledger.DryRun()
+        recorded = dry_run.record(entry)
+        return recorded, dry_run.writer.ledgers[entry.token_id].supply
+    [recorded] = ledger.record([entry], who)
+    written = LedgerTransaction.objects.get(token=entry.token_id, seq=recorded.number)
+    return recorded, int(written.supply_after)
 
 
 def request_entry(entry: ledger.Entry, token: Token, staff: str) -> str:

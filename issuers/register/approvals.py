@@ -4,7 +4,6 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
 from django.db.models import Model
 
 from accounts.approvals.four_eyes import Preview, Superseded
@@ -72,16 +71,11 @@ class EnterUnits:
             "holder", "user", "issuer"
         ).in_bulk([account for account in (entry.source, entry.target) if account])
         try:
-            with transaction.atomic():
-                dry_run = ledger.DryRun()
-                [result] = dry_run.record_each([entry])
-                after = dry_run.writer.ledgers[entry.token_id]
-                ledger.check_reversals(dry_run.writer, [entry])
-                transaction.set_rollback(True)
+            dry_run = ledger.DryRun()
+            dry_run.record(entry)
         except LedgerError as error:
             raise Superseded(str(error)) from None
-        if isinstance(result, LedgerError):
-            raise Superseded(str(result))
+        after = dry_run.writer.ledgers[entry.token_id]
         check_supply(request, after.supply)
         supply, now = int(head.supply), int(after.supply)
         rows = [

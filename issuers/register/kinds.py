@@ -1,10 +1,8 @@
 """The kinds of entries of the register, a row for each.
 
-Python reads everything about a kind here. The database judges by lists of its own:
-`register_follow_transactions`, `register_judge`, `register_judge_entries` and the
-triggers `approvals_of_…`, whose texts are in `issuers/sql`. A new row needs a migration
-and its word in these lists: `tests/issuers/test_entry_kinds.py` names the list that
-lacks it.
+Python reads everything about a kind here. `migrate` makes the rows of
+`issuers_entrykind` the same, by which the database judges: a new kind needs no change
+of SQL. The triggers `approvals_of_…` have lists of their own, for the release before.
 """
 
 from collections.abc import Collection
@@ -93,3 +91,20 @@ class EntryKind(StrEnum):
         "TRADE", "Trade", "Units move from a seller to a buyer on the market.",
         {HOLDER}, {HOLDER}, Judged.PAUSE | Judged.SENDER | Judged.RECEIVER, None,
     )  # fmt: skip
+
+
+def kind_rows() -> list[dict[str, Any]]:
+    """The rows of `issuers_entrykind`."""
+    return [
+        {
+            "name": kind.value,
+            "sources": sorted(kind.sources, key=str),
+            "targets": sorted(kind.targets, key=str),
+            "is_paused": Judged.PAUSE in kind.judged,
+            "is_taken": Judged.SENDER in kind.judged,
+            "is_given": Judged.RECEIVER in kind.judged,
+            "is_forced": Judged.FORCED_RECEIVER in kind.judged,
+            "approval": kind.approval,
+        }
+        for kind in EntryKind
+    ]

@@ -1,10 +1,10 @@
-"""Writes the register, as markets do through the same Writer; nothing else does.
+"""Writes the register, all but trades, which markets write; nothing else does.
 
-A writer locks the heads of its tokens, in the order of their ids, and reads the clock
-only then. So times never run backwards, and a reader of an instant waits for the
-writers that may still enter something before it. Under the lock the writer knows all
-balances: it checks a batch of any length here, entry by entry, and writes it in a
-constant number of statements. The database checks it again.
+A writer locks the heads of its tokens, in the order of their ids, and the database
+reads the clock only then. So times never run backwards, and a reader of an instant
+waits for the writers that may still enter something before it. Under the lock the
+writer knows all balances: it checks a batch of any length here, entry by entry, and
+writes it in one statement. The database derives what follows, and judges it again.
 """
 
 import logging
@@ -13,7 +13,7 @@ from datetime import datetime
 from itertools import islice
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from accounts.people.models import User, UserHolder
 from issuers.models.issuers import Issuer
@@ -27,10 +27,8 @@ from issuers.register.errors import (
 from issuers.register.models import (
     LedgerAccount,
     LedgerTransaction,
-    TokenPrice,
 )
 from issuers.register.writer import (
-    TREASURY,
     Entry,
     Kind,
     LockedLedger,
@@ -59,53 +57,79 @@ def record(entries: Iterable[Entry], actor: str) -> list[Recorded]:
     if not entries:
         return []
     with transaction.atomic():
-        writer = Writer((entry.token_id for entry in entries), actor)
-        writer.load(entries)
+        writer = Writer((), actor, entries=entries)
         check_reversals(writer, entries)
         at = {key: locked.now for key, locked in writer.ledgers.items()}
-        recorded = [writer.enter(entry, at[entry.token_id]) for entry in entries]
-        writer.open()
-        writer.flush()
-    return recorded
+        for entry in entries:
+            writer.enter(entry, at[entry.token_id])
+        return writer.write()
 
 
-def record_each(entries: Sequence[Entry], actor: str) -> list[Recorded | LedgerError]:
-    """Enter those of a batch that the rules allow; the result, or refusal, of each."""
+def record_each(
+    entries: Sequence[Entry], actor: str, step: int | None = None
+) -> list[Recorded | LedgerError]:
+    """Enter those of a batch that the rules allow; the result, or refusal, of each.
+
+    `step` is that of the delivery whose legacy lines they deliver.
+    """
     if not entries:
         return []
     with transaction.atomic():
-        writer = Writer((entry.token_id for entry in entries), actor)
+        writer = Writer((), actor, entries=entries)
         results = enter_each(writer, entries)
-        writer.open()
-        writer.flush()
-    return results
+        recorded = iter(writer.write(step))
+    return [
+        result if isinstance(result, LedgerError) else next(recorded)
+        for result in results
+    ]
 
 
 class DryRun:
-    """Tries batches one after another, and writes none of them.
+    """Tries batches one after another; it writes and locks nothing.
 
-    Each is judged by what those before it would have left. A ledger is read, and locked
-    to the end of the transaction, when an entry first names its token; the dry run does
-    not see what others write afterwards.
+    Each is judged by what those before it would have left. A ledger is read when an
+    entry first names its token; the dry run does not see what others write afterwards.
     """
 
     def __init__(self) -> None:
-        self.writer = Writer([], actor="", holds=False)
+        self.writer = Writer((), actor="", holds=False)
+
+    def record(self, entry: Entry) -> Recorded:
+        """The result that the entry would have.
+
+        Raises:
+            LedgerError: a rule that it breaks.
+        """
+        self.writer.read((), [entry])
+        check_reversals(self.writer, [entry])
+        at = self.writer.ledgers[entry.token_id].now
+        recorded = self.writer.enter(entry, at)
+        self.writer.discard()
+        return recorded
 
     def record_each(self, entries: Sequence[Entry]) -> list[Recorded | LedgerError]:
         """The result that each entry would have."""
-        with transaction.atomic():
-            self.writer.lock(entry.token_id for entry in entries)
-            results = enter_each(self.writer, entries)
+        self.writer.read((), entries)
+        results = enter_each(self.writer, entries)
         self.writer.discard()
         return results
+
+    def set_price(self, price: Price) -> Recorded:
+        """The result that the price would have.
+
+        Raises:
+            LedgerError: a rule that it breaks.
+        """
+        self.writer.read([price.token_id], ())
+        recorded = self.writer.price(price, self.writer.ledgers[price.token_id].now)
+        self.writer.discard()
+        return recorded
 
 
 def enter_each(
     writer: Writer, entries: Sequence[Entry]
 ) -> list[Recorded | LedgerError]:
     results: list[Recorded | LedgerError] = []
-    writer.load(entries)
     for entry in entries:
         try:
             results.append(writer.enter(entry, writer.ledgers[entry.token_id].now))
@@ -132,11 +156,10 @@ def set_price(token_id: UUID, price_cents: int, source: str, actor: str) -> Reco
 def set_prices(prices: Iterable[Price], actor: str) -> list[Recorded | LedgerError]:
     """Record each price that the rules allow; the result, or refusal, of each in order.
 
-    Prices of one token have one time, the present instant, and the last one holds. A
-    refusal is returned, not raised, so that the trade behind the price is recorded all
-    the same. One call writes any number of prices, of any tokens, in as many statements
-    as one price. Two calls in one transaction may meet a deadlock with another writer,
-    unless the tokens come in the order of their ids.
+    Prices of one token have one time, the present instant, and the last one holds. One
+    call writes any number of prices, of any tokens, in as many statements as one price.
+    A refusal rolls nothing back. Two calls in one transaction may meet a deadlock with
+    another writer, unless the tokens come in the order of their ids.
 
     Raises:
         UnknownToken: one of the tokens does not exist; nothing is recorded then.
@@ -152,12 +175,11 @@ def set_prices(prices: Iterable[Price], actor: str) -> list[Recorded | LedgerErr
                 results.append(writer.price(price, writer.ledgers[price.token_id].now))
             except LedgerError as error:
                 results.append(error)
-                if price.source == TokenPrice.Source.TRADE:
-                    # No person sees the refusal of a trade's price; it is logged.
-                    logger.error(UNPRICED, error)
-        writer.open()
-        writer.flush()
-    return results
+        recorded = iter(writer.write())
+    return [
+        result if isinstance(result, LedgerError) else next(recorded)
+        for result in results
+    ]
 
 
 UNPRICED = (
@@ -192,7 +214,6 @@ def write_history(
             if locked.is_open or locked.seq or locked.last_price:
                 raise TokenNotEmpty(locked.symbol)
             locked.last_at = locked.created_at
-        execute(OPENED_AT_THE_END)
         remaining = iter(events)
         while batch := list(islice(remaining, HISTORY_BATCH)):
             check_known(writer, batch)
@@ -204,16 +225,10 @@ def write_history(
                     writer.enter(event, at)
                 else:
                     writer.price(event, at)
-            writer.flush()
+            writer.write_past()
             written += len(batch)
             advance(len(batch))
-        writer.open()
     return written
-
-
-# The database lets no one commit a history without opening its ledger; whatever the
-# transaction around this one has chosen, that is asked at its end.
-OPENED_AT_THE_END = "SET CONSTRAINTS register_keep_open DEFERRED"
 
 
 def check_known(writer: Writer, events: Iterable[Entry | Price]) -> None:
@@ -283,10 +298,11 @@ def reversal_of(undone: LedgerTransaction, reason: str) -> Entry:
 
 def treasury(issuer: Issuer) -> int:
     """The ledger account of the issuer's treasury; the first call opens it."""
-    account, _ = LedgerAccount.objects.get_or_create(
-        issuer=issuer, defaults={"kind": TREASURY}
-    )
-    return account.pk
+    found = LedgerAccount.objects.filter(issuer=issuer).values_list("id", flat=True)
+    if (account := found.first()) is None:
+        execute(OPEN_ACCOUNTS, [[], [issuer.pk]])
+        account = found.get()
+    return account
 
 
 def holder_accounts(user_ids: Iterable[UUID]) -> dict[UUID, int]:
@@ -297,7 +313,7 @@ def holder_accounts(user_ids: Iterable[UUID]) -> dict[UUID, int]:
     )
     missing = [user_id for user_id in wanted if user_id not in found]
     if missing:
-        with transaction.atomic(), connection.cursor() as cursor:
+        with transaction.atomic():
             profiled = UserHolder.objects.filter(user__in=missing)
             unknown = set(missing) - set(profiled.values_list("user_id", flat=True))
             UserHolder.objects.bulk_create(
@@ -307,17 +323,11 @@ def holder_accounts(user_ids: Iterable[UUID]) -> dict[UUID, int]:
                 ],
                 ignore_conflicts=True,
             )
-            cursor.execute(OPEN_ACCOUNTS, [missing])
+            execute(OPEN_ACCOUNTS, [missing, []])
         found |= LedgerAccount.objects.filter(user__in=missing).values_list(
             "user_id", "id"
         )
     return found
 
 
-# The lock keeps a profile from going to another user while its account is opened.
-OPEN_ACCOUNTS = """
-    INSERT INTO issuers_ledgeraccount (kind, holder_id, user_id)
-    SELECT 'HOLDER', id, user_id FROM accounts_userholder
-    WHERE user_id = ANY (%s) ORDER BY user_id FOR KEY SHARE
-    ON CONFLICT DO NOTHING
-"""
+OPEN_ACCOUNTS = "SELECT register_open_accounts(%s::uuid[], %s::uuid[])"

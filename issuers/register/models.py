@@ -1,11 +1,11 @@
 """The register: the holders of a token's units, and the price of a unit.
 
-Only a `Writer` writes transactions and prices, which are append-only: triggers, made
-in the migrations, refuse to change or remove them, and require numbers without gaps in
-the order of their times. From a transaction the triggers write its postings, the
-holders' balances and the token's head; nothing else may.
+Only functions of the tables' owner write it, which `writer` calls: `register_write` and
+`register_history`, and `trading_write` for markets. They derive numbers, postings, the
+holders' balances and the token's head, and nothing changes or removes an entry.
 """
 
+from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import ExpressionWrapper, F, Func, Q
@@ -182,6 +182,32 @@ class TokenLedgerHead(models.Model):
 
     def __str__(self):
         return f"{self.token} at {self.last_seq}"
+
+
+class EntryKindRow(models.Model):
+    """A kind of entries as the database judges it; `migrate` writes the rows.
+
+    An entry moves units from one of the `sources` to one of the `targets`, kinds of
+    accounts; NULL among them: units are made, or destroyed. `approval` is the kind of
+    request under which a policy may ask for a second person.
+    """
+
+    name = models.CharField(max_length=15, primary_key=True)
+    sources = ArrayField(models.CharField(max_length=8, null=True))
+    targets = ArrayField(models.CharField(max_length=8, null=True))
+    is_paused = models.BooleanField(help_text="A pause of the token stops it.")
+    is_taken = models.BooleanField(help_text="It needs the sender's free units.")
+    is_given = models.BooleanField(help_text="Its receiver must be allowed to hold.")
+    is_forced = models.BooleanField(
+        help_text="Its receiver must be verified and not frozen."
+    )
+    approval = models.CharField(max_length=20, null=True)
+
+    class Meta:
+        db_table = "issuers_entrykind"
+
+    def __str__(self):
+        return self.name
 
 
 class LedgerTransaction(models.Model):

@@ -1,9 +1,10 @@
 """Locks tokens' ledgers, checks entries and prices against them, and writes them.
 
-`ledger` uses a Writer, and so do markets, which write a whole round. Its `flush`
-writes any number of entries in a constant number of statements.
+`ledger` uses a Writer, and so do markets, which write what they decide themselves. The
+checks word what breaks a rule; the database derives what follows, and judges again.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -35,7 +36,7 @@ from issuers.register.standing import (
     refusals,
     standing_of,
 )
-from partnerapi.core.database import copy, execute, fetch
+from partnerapi.core.database import array_text, array_text_or_null, fetch
 
 HOLDER = LedgerAccount.Kind.HOLDER
 TREASURY = LedgerAccount.Kind.TREASURY
@@ -134,11 +135,11 @@ class LockedLedger:
 
 
 class Writer:
-    """The ledgers that this transaction has locked, and the rows that it will write.
+    """The ledgers that this transaction has locked, and what it will write.
 
-    It holds the holders' accounts that it has loaded, so that no one can restrict them
-    meanwhile. Without `holds`, for dry runs, it does not. Without `judges`, the rules
-    of tokens and holders do not apply, as in a history from before the platform.
+    It holds the holders' accounts that it has read, so that no one can restrict them
+    meanwhile. Without `holds`, for dry runs, it locks nothing. Without `judges`, the
+    rules of tokens and holders do not apply, as in a history from before the platform.
     """
 
     def __init__(
@@ -147,45 +148,80 @@ class Writer:
         actor: str,
         holds: bool = True,
         judges: bool = True,
+        entries: Sequence[Entry] = (),
     ) -> None:
         self.ledgers: dict[UUID, LockedLedger] = {}
-        self.lock(token_ids)
         self.actor = actor
-        self.holds, self.judges = holds and judges, judges
+        self.holds, self.judges = holds, judges
         # Kind, issuer and name, by account.
         self.accounts: dict[int, tuple[str, UUID | None, str]] = {}
-        self.transactions: list[Sequence[Any]] = []
-        self.prices: list[Sequence[Any]] = []
+        self.entries: list[Entry] = []
+        self.prices: list[Price] = []
+        self.read(token_ids, entries)
 
-    def lock(self, token_ids: Iterable[UUID]) -> None:
-        """Lock those ledgers that are not locked yet."""
-        if new := set(token_ids) - self.ledgers.keys():
-            self.ledgers |= {ledger.token_id: ledger for ledger in lock_ledgers(new)}
+    def read(self, token_ids: Iterable[UUID], entries: Iterable[Entry]) -> None:
+        """Lock the tokens' ledgers, and read the entries' accounts; new ones only.
 
-    def load(self, entries: Iterable[Entry]) -> None:
-        """Read the balances of the entries' accounts, and their constraints."""
+        Raises:
+            UnknownToken: a token does not exist.
+        """
+        entries = list(entries)
         pairs = {
             (entry.token_id, account)
             for entry in entries
             for account in (entry.source, entry.target)
             if account is not None
-            and account not in self.ledgers[entry.token_id].balances
+            and (
+                entry.token_id not in self.ledgers
+                or account not in self.ledgers[entry.token_id].balances
+            )
         }
-        tokens, accounts = [t for t, _ in pairs], [a for _, a in pairs]
-        rows = fetch(STATES, [tokens, accounts, self.holds], tuple)
-        for token_id, account, kind, issuer_id, name, balance, reserved, *bound in rows:
-            if kind is None:
-                continue
-            ledger = self.ledgers[token_id]
-            ledger.balances[account] = int(balance)
-            self.accounts[account] = (kind, issuer_id, name)
-            if reserved:
-                ledger.reserved[account] = int(reserved)
-            if bound[0] is not None:
-                ledger.standings[account] = standing_of(bound)
+        named = {*token_ids, *(entry.token_id for entry in entries)}
+        new = named - self.ledgers.keys()
+        wanted = sorted(new | {token_id for token_id, _ in pairs})
+        if not wanted:
+            return
+        arguments = [
+            array_text(wanted),
+            array_text(token_id for token_id, _ in pairs),
+            array_text(account for _, account in pairs),
+            self.holds and (self.judges or not pairs),
+        ]
+        rows = fetch(READ, arguments, tuple)
+        if len(rows) < len(wanted):
+            missing = set(wanted) - {row[0] for row in rows}
+            raise UnknownToken(f"There is no token {', '.join(map(str, missing))}.")
+        for *of_ledger, states in rows:
+            ledger = self.ledgers.setdefault(of_ledger[0], ledger_of(of_ledger))
+            for state in json.loads(states or "[]"):
+                self.learn(ledger, *state)
+
+    def learn(
+        self,
+        ledger: LockedLedger,
+        account: int,
+        kind: str,
+        issuer: str | None,
+        name: str,
+        balance: int,
+        reserved: int,
+        bound: list[Any] | None,
+    ) -> None:
+        ledger.balances[account] = balance
+        self.accounts[account] = (kind, UUID(issuer) if issuer else None, name)
+        if reserved:
+            ledger.reserved[account] = reserved
+        if bound is not None and self.judges:
+            if bound[4] is not None:
+                bound[4] = datetime.fromisoformat(bound[4])
+            ledger.standings[account] = standing_of(bound)
+
+    def load(self, entries: Iterable[Entry]) -> None:
+        """Read the accounts of entries of ledgers that are locked."""
+        self.read((), entries)
 
     def enter(self, entry: Entry, at: datetime) -> Recorded:
-        """Check an entry against the ledger; `flush` will write it.
+        """Check an entry against the ledger; `write` will write it.
 
         Raises:
             LedgerError: the rule that it breaks.
@@ -215,13 +251,7 @@ class Writer:
                 ledger.held += delta
                 ledger.holders += (after > 0) - (before > 0)
         ledger.supply, ledger.last_at = supply, at
-        self.transactions.append(
-            (
-                ledger.token_id, ledger.seq, entry.kind, source, target, amount, at,
-                supply, ledger.held, ledger.holders, self.actor, entry.reason,
-                entry.legacy_shareholder_id, entry.reverses,
-            )
-        )  # fmt: skip
+        self.entries.append(entry)
         return Recorded(ledger.token_id, ledger.seq, at)
 
     def check_accounts(self, entry: Entry, ledger: LockedLedger) -> None:
@@ -272,48 +302,67 @@ class Writer:
         ledger.check_value(max(ledger.supply, 1), cents)
         ledger.last_price += 1
         ledger.price_cents, ledger.last_at = cents, at
-        self.prices.append(
-            (ledger.token_id, ledger.last_price, cents, price.source, at, self.actor)
-        )
+        self.prices.append(price)
         return Recorded(ledger.token_id, ledger.last_price, at)
 
-    def flush(self) -> None:
-        for table, columns, rows in (
-            ("issuers_ledgertransaction", TRANSACTION_COLUMNS, self.transactions),
-            ("issuers_tokenprice", PRICE_COLUMNS, self.prices),
-        ):
-            if rows:
-                copy(table, columns, rows)
-                rows.clear()
+    def write(self, step: int | None = None) -> list[Recorded]:
+        """Write what was entered, and return it: the entries, then the prices.
+
+        `step` is that of the delivery whose legacy lines are delivered.
+        """
+        recorded = []
+        for first in range(0, max(len(self.entries), len(self.prices)), MOST_ROWS):
+            entries = self.entries[first : first + MOST_ROWS]
+            prices = self.prices[first : first + MOST_ROWS]
+            arguments = [
+                self.actor, *columns(entries), array_text_or_null(
+                    entry.reverses for entry in entries
+                ), *price_columns(prices), step,
+            ]  # fmt: skip
+            recorded += fetch(WRITE, arguments, tuple)
+        self.discard()
+        # Stable: of each kind, those of one call come before those of the next.
+        recorded.sort(key=lambda row: row[2])
+        return [Recorded(token_id, number, at) for token_id, number, _, at in recorded]
+
+    def write_past(self) -> None:
+        """Write entries and prices with their own times, of tokens without any."""
+        arguments = [
+            self.actor, *columns(self.entries), times_of(self.entries),
+            *price_columns(self.prices), times_of(self.prices),
+        ]  # fmt: skip
+        fetch(WRITE_PAST, arguments, tuple)
+        self.discard()
 
     def discard(self) -> None:
-        """Forget the rows to write; the ledgers keep the effect of the entries."""
-        self.transactions.clear()
+        """Forget what was entered; the ledgers keep its effect."""
+        self.entries.clear()
         self.prices.clear()
 
-    def open(self) -> None:
-        """Give ledgers with entries or prices the clock's time from now on."""
-        closed = [
-            ledger.token_id
-            for ledger in self.ledgers.values()
-            if not ledger.is_open and (ledger.seq or ledger.last_price)
-        ]
-        if closed:
-            execute(OPEN, [closed])
+
+def columns(entries: Sequence[Entry]) -> list[Any]:
+    """Tokens, kinds, sources, targets, units, reasons and legacy lines of entries."""
+    return [
+        array_text(entry.token_id for entry in entries),
+        array_text(entry.kind for entry in entries),
+        array_text_or_null(entry.source for entry in entries),
+        array_text_or_null(entry.target for entry in entries),
+        array_text(entry.amount for entry in entries),
+        [entry.reason for entry in entries],
+        array_text_or_null(entry.legacy_shareholder_id for entry in entries),
+    ]
 
 
-def lock_ledgers(token_ids: Iterable[UUID]) -> list[LockedLedger]:
-    """Lock the ledgers of tokens, in the order of their ids.
+def price_columns(prices: Sequence[Price]) -> list[Any]:
+    return [
+        array_text(price.token_id for price in prices),
+        array_text(price.price_cents for price in prices),
+        array_text(price.source for price in prices),
+    ]
 
-    Raises:
-        UnknownToken: one of them does not exist.
-    """
-    wanted = sorted(token_ids)
-    ledgers = fetch(LOCK, [wanted], ledger_of)
-    if len(ledgers) < len(wanted):
-        missing = set(wanted) - {ledger.token_id for ledger in ledgers}
-        raise UnknownToken(f"There is no token {', '.join(map(str, missing))}.")
-    return ledgers
+
+def times_of(events: Sequence[Entry | Price]) -> list[Any]:
+    return [event.at for event in events]
 
 
 def ledger_of(row: Sequence[Any]) -> LockedLedger:
@@ -328,20 +377,16 @@ NOBODY = (None, None, "nobody")
 PLACES = {HOLDER: "a holder", TREASURY: "the treasury", None: "nobody"}
 
 
-TRANSACTION_COLUMNS = (
-    "token_id", "seq", "kind", "source_id", "target_id", "amount", "effective_at",
-    "supply_after", "held_after", "holders_after", "actor", "reason",
-    "legacy_shareholder_id", "reverses",
-)  # fmt: skip
-
-
-PRICE_COLUMNS = (
-    "token_id", "number", "price_cents", "source", "effective_at", "recorded_by",
-)  # fmt: skip
-
-
-LOCK = "SELECT * FROM register_hold(%s)"
-OPEN = "SELECT register_open(%s)"
-
-
-STATES = "SELECT * FROM register_states(%s::uuid[], %s::bigint[], %s)"
+MOST_ROWS = 5_000
+"""Entries and prices of a call of the database."""
+READ = "SELECT * FROM register_read(%s::uuid[], %s::uuid[], %s::bigint[], %s)"
+ENTRIES = (
+    "%s::uuid[], %s::text[], %s::bigint[], %s::bigint[], %s::numeric[], %s::text[],"
+    " %s::uuid[]"
+)
+PRICES = "%s::uuid[], %s::bigint[], %s::text[]"
+WRITE = f"SELECT * FROM register_write(%s, {ENTRIES}, %s::bigint[], {PRICES}, %s)"
+WRITE_PAST = (
+    f"SELECT register_history(%s, {ENTRIES}, %s::timestamptz[], {PRICES},"
+    " %s::timestamptz[])"
+)

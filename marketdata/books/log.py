@@ -9,6 +9,7 @@ and reads the book again. So each writer succeeds at the second attempt.
 """
 
 import contextlib
+import logging
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -23,9 +24,10 @@ from django.db import connection, transaction
 from django.db.backends.signals import connection_created
 
 from issuers.models import Token
-from issuers.register import ledger
-from issuers.register.ledger import Price
+from issuers.register.errors import LedgerError
+from issuers.register.ledger import UNPRICED, Price
 from issuers.register.models import TokenPrice
+from issuers.register.writer import Writer
 from marketdata.books.notify import notify
 from marketdata.books.orderbook import (
     Change,
@@ -34,7 +36,9 @@ from marketdata.books.orderbook import (
     Ladder,
     OrderBook,
 )
-from partnerapi.core.database import array_text
+from partnerapi.core.database import array_text, value_of
+
+logger = logging.getLogger(__name__)
 
 SNAPSHOT_EVERY = 1_000
 KEPT_BOOKS = 1_000
@@ -235,13 +239,25 @@ def append(
             recorded = execute(parameters)
             if recorded is not None:
                 # Deals of one call have the same time. Only the last becomes the price.
-                last = Price(token_id, rows.deal_prices[-1], TokenPrice.Source.TRADE)
-                ledger.set_prices([last], actor)
+                price(token_id, rows.deal_prices[-1], actor)
     else:
         recorded = execute(parameters)
     if recorded is None:
         return None
     return BookState(book, sequence, due), recorded
+
+
+def price(token_id: UUID, cents: int, actor: str) -> None:
+    """Make the last deal's price that of the token, where the register can hold it."""
+    writer = Writer([token_id], actor)
+    ledger = writer.ledgers[token_id]
+    try:
+        writer.price(Price(token_id, cents, TokenPrice.Source.TRADE), ledger.now)
+    except LedgerError as error:
+        # No person sees the refusal of a trade's price; it is logged.
+        logger.error(UNPRICED, error)
+    else:
+        value_of("SELECT marketdata_price(%s, %s)", [token_id, actor])
 
 
 def next_snapshot(sequence: int, ladder: Ladder) -> int:

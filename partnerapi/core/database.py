@@ -194,3 +194,8 @@ def array_text(items: Iterable[object]) -> str:
     many statements do.
     """
     return f"{{{','.join(map(str, items))}}}"
+
+
+def array_text_or_null(items: Iterable[object]) -> str:
+    """The same of items of which some are NULL."""
+    return array_text("NULL" if item is None else item for item in items)

@@ -102,6 +102,7 @@ APPLICATION: Mapping[str, str] = {
     "issuers_issuergrant": READ,
     "issuers_issuerterm": READ,
     "issuers_judgedledger": READ,
+    "issuers_entrykind": READ,
     "issuers_ledgeraccount": APPEND,
     "issuers_ledgerposting": READ,
     "issuers_ledgertransaction": APPEND,

@@ -32,6 +32,7 @@ MODELS_LEFT_OUT = {
     "accounts.CashTransaction": CASH,
     "accounts.KeyScope": "migrate writes it, from the scopes of the code",
     "accounts.InvestorChange": "the holder's page of compliance shows it",
+    "issuers.EntryKindRow": "migrate writes it, from the kinds of the code",
     "issuers.LedgerAccount": REGISTER,
     "issuers.LedgerTransaction": REGISTER,
     "issuers.LedgerPosting": REGISTER,

@@ -236,7 +236,9 @@ def test_a_command_that_writes_the_register_says_what_is_held(issuer):
     with transaction.atomic():
         token = Token.objects.get(symbol="ACM")
         with connection.cursor() as cursor:
-            cursor.execute("SELECT register_hold(%s)", [[token.pk]])
+            cursor.execute(
+                "SELECT register_read(%s::uuid[], '{}', '{}', TRUE)", [[token.pk]]
+            )
         said = refused(
             "ledger", "mint", "ACM", "5", staff=STAFF, reason="Capital increase"
         )

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from django.db import Error, transaction
 
-from issuers.compliance.models import Restriction
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.models import (
@@ -144,10 +143,11 @@ def test_a_time_is_of_the_transaction(register: Register):
 
 def test_a_restriction_and_a_reservation_bind(register: Register):
     a, b = register.a, register.b
-    Restriction.objects.create(
-        kind="LOCK_UP", ledger_account_id=a, token_id=register.token, units=200,
-        reason="x", created_by="me",
-    )  # fmt: skip
+    tamper(
+        "INSERT INTO issuers_restriction (id, kind, units, token_id, ledger_account_id,"
+        " beneficiary, reason, created_by) VALUES (gen_random_uuid(), 'LOCK_UP', 200,"
+        f" '{register.token}', {a}, '', 'x', 'me')"
+    )
     post(register.token, ("TRANSFER", a, b, 50, None), held=((a, 40),))
     refused(register, ("TRANSFER", a, b, 11, None), saying="open orders|UNITS_RESERVED")
     refused(register, ("TRANSFER", a, b, 51, None), saying="UNITS_LOCKED")

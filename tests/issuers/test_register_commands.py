@@ -357,7 +357,7 @@ def test_a_register_that_was_written_by_the_rules_holds(register):
                 " IMMUTABLE AS 'SELECT TRUE'",
                 "ALTER TABLE issuers_issuer ALTER tag_line TYPE varchar(200)"
                 ' COLLATE "C"',
-                "ALTER FUNCTION register_hold(uuid[]) STRICT",
+                "ALTER FUNCTION register_mark(uuid[]) STRICT",
                 "ALTER VIEW register_price_lines SET (security_invoker = TRUE)",
                 "GRANT CREATE ON SCHEMA public TO PUBLIC",
                 "GRANT EXECUTE ON FUNCTION register_follow_prices() TO CURRENT_USER,"

@@ -198,7 +198,7 @@ def test_a_reader_waits_for_who_writes_in_more_ledgers_than_are_marked(register)
 
     many = [str(uuid4()) for _ in range(120)]
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT register_hold(%s::uuid[])", [many])
+        cursor.execute("SELECT register_read(%s::uuid[], '{}', '{}', TRUE)", [many])
         cursor.execute(
             "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
             " AND pid = pg_backend_pid()"

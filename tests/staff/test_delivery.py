@@ -272,7 +272,9 @@ def test_a_ledger_that_another_holds_is_told_and_tried_again(staff: Client):
             connection.close()
 
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT register_hold(%s)", [[token.pk]])
+        cursor.execute(
+            "SELECT register_read(%s::uuid[], '{}', '{}', TRUE)", [[token.pk]]
+        )
         worker = threading.Thread(target=works)
         worker.start()
         worker.join()

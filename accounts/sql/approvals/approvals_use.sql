@@ -4,7 +4,7 @@
 --     approvals_of_lifting, approvals_of_price, approvals_of_register,
 --     approvals_of_rule, approvals_of_statement, approvals_of_transfer,
 --     approvals_use_by, cash_book_statement, cash_decide_withdrawal, cash_move_receipt,
---     cash_move_withdrawal, trading_change_phase, trading_told_bust
+--     cash_move_withdrawal, register_write, trading_change_phase, trading_told_bust
 CREATE OR REPLACE FUNCTION public.approvals_use(
     wanted text, said jsonb, amount numeric, entry_token uuid, entry_number bigint
 )

@@ -10,6 +10,7 @@ from issuers.management.register_command import (
     account_named,
     actor,
     add_reason,
+    enter,
     request_entry,
     token_named,
     units,
@@ -55,9 +56,9 @@ class MoveCommand(RegisterCommand):
 
     def handle(self, *, symbol, staff, dry_run, request, approval, **options):
         who, token, kind = actor(staff), token_named(symbol), self.kind(options)
-        with writing(dry_run or request, approval):
-            [recorded] = ledger.record([self.entry(token, kind, options)], who)
-            token.ledger_head.refresh_from_db()
+        tries = dry_run or request
+        with writing(tries, approval):
+            recorded, supply = enter(self.entry(token, kind, options), who, tries)
         if request and not dry_run:
             # The ledger accounts that the trial opened are gone.
             entry = self.entry(token, kind, options)
@@ -67,7 +68,7 @@ class MoveCommand(RegisterCommand):
             kind=kind,
             units=f"{units(options['units'])} of {symbol}",
             number=recorded.number,
-            supply=token.ledger_head.supply,
+            supply=supply,
         )
 
     def entry(self, token: Token, kind: str, options: dict[str, Any]) -> ledger.Entry:

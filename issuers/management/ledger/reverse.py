@@ -4,6 +4,7 @@ from issuers.management.register_command import (
     RegisterCommand,
     actor,
     add_reason,
+    enter,
     request_entry,
     token_named,
     units,
@@ -44,12 +45,12 @@ examples:
         if mistaken is None:
             raise CommandError(f"{symbol} has no entry {entry}. Nothing was written.")
         reversal = ledger.reversal_of(mistaken, reason)
-        with writing(dry_run or request, approval):
-            [recorded] = ledger.record([reversal], who)
-            token.ledger_head.refresh_from_db()
+        tries = dry_run or request
+        with writing(tries, approval):
+            recorded, supply_after = enter(reversal, who, tries)
         if request and not dry_run:
             return request_entry(reversal, token_named(symbol), staff)
-        supply = f"supply {token.ledger_head.supply:,}"
+        supply = f"supply {supply_after:,}"
         said = f"Entry {entry} of {symbol} ({mistaken.kind}, {units(mistaken.amount)})"
         if dry_run:
             return f"{said} would be reversed; {supply}{DRY_RUN}"

@@ -46,8 +46,14 @@ examples:
         if request and not reason:
             raise CommandError("Give a --reason; the approver sees it.")
         before = token.ledger_head.price_cents
-        with writing(dry_run or request, approval):
-            recorded = ledger.set_price(token.pk, cents, source, who)
+        tries = dry_run or request
+        with writing(tries, approval):
+            if tries:
+                recorded = ledger.DryRun().set_price(
+                    ledger.Price(token.pk, cents, source)
+                )
+            else:
+                recorded = ledger.set_price(token.pk, cents, source, who)
         if request and not dry_run:
             return file_for_approval(
                 ApprovalKind.PRICE,

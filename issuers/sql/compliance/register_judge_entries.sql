@@ -70,9 +70,10 @@ BEGIN
             FROM unnest(entry_tokens, seqs) AS w (token, seq)
             JOIN issuers_ledgertransaction x
                 ON x.token_id = w.token AND x.seq = w.seq
+            JOIN issuers_entrykind k ON k.name = x.kind
             WHERE x.source_id IS NOT NULL
             GROUP BY x.token_id, x.source_id
-            HAVING bool_and(x.kind IN ('TRADE', 'TRANSFER', 'RETURN', 'BURN'))
+            HAVING bool_and(k.is_taken)
         ) s
         JOIN issuers_holderbalance b ON b.token_id = s.token_id
             AND b.account_id = s.account_id AND b.reserved > 0

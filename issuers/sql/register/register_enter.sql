@@ -3,7 +3,7 @@
 -- and one change of each head. `judges`: the rules of tokens and holders apply.
 -- `entry_times` and `price_times` are for a history; elsewhere all have the time `at`.
 -- The heads are locked. Returns the entries, then the prices, as they were given.
--- called by: register_post
+-- called by: register_history, register_post
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.register_enter(
     at timestamp with time zone, judges boolean, entry_tokens uuid[], kinds text[],
@@ -51,7 +51,7 @@ BEGIN
         FROM (
             SELECT n.*, CASE
                 WHEN n.account_kind IS NULL THEN 'There is no such ledger account'
-                WHEN NOT n.is_of_kind THEN
+                WHEN n.is_of_kind IS NOT TRUE THEN
                     'An entry moves units between accounts of its kind'
                 WHEN NOT n.is_own THEN 'A treasury is of the token''s issuer'
                 WHEN n.made AND n.supply_after > n.authorized_units THEN
@@ -86,23 +86,12 @@ BEGIN
                         l.leg = 1 OR e.source IS NULL AS is_first,
                         a.kind AS account_kind, a.kind = 'HOLDER' AS holds,
                         a.kind = 'HOLDER' OR a.issuer_id = t.issuer_id AS is_own,
-                        CASE
-                            WHEN e.kind IN ('TRANSFER', 'FORCED_TRANSFER', 'TRADE')
-                                THEN a.kind = 'HOLDER' AND e.source IS NOT NULL
-                                    AND e.target IS NOT NULL
-                            WHEN e.kind IN ('ALLOCATE', 'LEGACY_DELIVERY')
-                                THEN a.kind = CASE l.leg WHEN 1 THEN 'TREASURY'
-                                        ELSE 'HOLDER' END
-                                    AND e.target IS NOT NULL
-                                    AND (e.source IS NOT NULL
-                                        OR e.kind = 'LEGACY_DELIVERY')
-                            WHEN e.kind = 'RETURN'
-                                THEN a.kind = CASE l.leg WHEN 1 THEN 'HOLDER'
-                                        ELSE 'TREASURY' END
-                                    AND e.source IS NOT NULL AND e.target IS NOT NULL
-                            WHEN e.kind = 'MINT' THEN e.source IS NULL
-                            WHEN e.kind = 'BURN' THEN e.target IS NULL
-                            ELSE e.kind = 'REVERSAL' END AS is_of_kind,
+                        a.kind = ANY (CASE l.leg WHEN 1 THEN k.sources
+                                ELSE k.targets END)
+                            AND (e.source IS NOT NULL
+                                OR array_position(k.sources, NULL) > 0)
+                            AND (e.target IS NOT NULL
+                                OR array_position(k.targets, NULL) > 0) AS is_of_kind,
                         coalesce(b.balance, 0)
                             + sum(l.delta) OVER by_account AS after,
                         h.last_seq, h.supply, h.held, h.holder_count,
@@ -117,6 +106,10 @@ BEGIN
                         (2::smallint, e.target, e.amount)) AS l (leg, account, delta)
                     JOIN issuers_tokenledgerhead h ON h.token_id = e.token
                     JOIN issuers_token t ON t.id = e.token
+                    LEFT JOIN LATERAL (
+                        SELECT x.sources, x.targets
+                        FROM issuers_entrykind x WHERE x.name = e.kind LIMIT 1
+                    ) k ON TRUE
                     LEFT JOIN LATERAL (
                         SELECT x.kind, x.issuer_id
                         FROM issuers_ledgeraccount x WHERE x.id = l.account LIMIT 1
