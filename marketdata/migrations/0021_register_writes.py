@@ -43,7 +43,7 @@ DROP FUNCTION public.marketdata_price(uuid, text);
 class Migration(migrations.Migration):
     dependencies = [
         ("marketdata", "0020_trading_writers"),
-        ("issuers", "0070_register_writes"),
+        ("issuers", "0071_register_writes"),
     ]
 
     operations = [migrations.RunSQL(FORWARD, BACKWARD)]

@@ -1223,7 +1223,7 @@ DROP FUNCTION public.register_write(text, uuid[], text[], bigint[], bigint[], nu
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("issuers", "0069_entry_kinds_are_rows"),
+        ("issuers", "0070_entry_kinds_are_rows"),
     ]
 
     operations = [migrations.RunSQL(FORWARD, BACKWARD)]
