@@ -15,7 +15,8 @@ from accounts.applicants.models import DuplicateReference
 from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from accounts.cash.models import Withdrawal
-from accounts.cash.writer import InsufficientFunds, account_of, lock_heads
+from accounts.cash.writer import InsufficientFunds, lock_heads
+from partnerapi.core.database import fetch
 from partnerapi.core.money import euros
 
 Status = Withdrawal.Status
@@ -37,28 +38,25 @@ def request_withdrawal(
         DuplicateReference: the account has a withdrawal of this reference.
         InsufficientFunds: less is available.
     """
-    cash = account_of(account)
     with transaction.atomic():
-        [locked] = Account.objects.raw(SHARE, [account.pk])
-        if locked.status != Account.Status.ACTIVE:
+        [(status, available, before)] = fetch(READ, [account.pk, reference], tuple)
+        if status != Account.Status.ACTIVE:
             raise AccountNotActive(
-                f"The account is {locked.status}; cash can only be withdrawn from an "
+                f"The account is {status}; cash can only be withdrawn from an "
                 "ACTIVE account.",
-                status=locked.status,
+                status=status,
             )
-        head = lock_heads([cash.pk])[cash.pk]
-        before = Withdrawal.objects.filter(cash_account=cash, reference=reference)
-        if first := before.first():
+        if before:
             raise DuplicateReference(
                 "The account already has a withdrawal with this reference.",
                 argument="input.reference",
-                withdrawalID=f"Withdrawal|{first.pk}",
+                withdrawalID=f"Withdrawal|{before}",
             )
-        if amount > head.available:
+        if amount > available:
             raise InsufficientFunds(
-                f"The account has {head.available:,} cents available; "
+                f"The account has {available:,} cents available; "
                 f"{amount:,} are needed.",
-                available=head.available,
+                available=available,
                 required=amount,
             )
         withdrawal: Withdrawal
@@ -192,5 +190,6 @@ class MoveWithdrawal:
 
 CHANGED = "The withdrawal's status has changed since the request."
 SHARE = "SELECT * FROM accounts_share(ARRAY[%s]::uuid[])"
+READ = "SELECT * FROM cash_read_account(%s, %s)"
 WITHDRAW = "SELECT * FROM cash_withdraw(%s, %s, %s, %s, %s)"
 DECIDE = "SELECT * FROM cash_decide_withdrawal(%s, %s, %s, %s)"

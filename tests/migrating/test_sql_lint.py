@@ -25,7 +25,9 @@ SETTINGS = {
 }
 """The settings of a session that functions read."""
 INLINED = {
-    "accounts_written_directly": "in conditions of triggers; a setting makes it a call"
+    "accounts_written_directly": "in conditions of triggers; a setting makes it a call",
+    "cash_digest": "twice a payment",
+    "cash_names": "once a bank line",
 }
 """Functions without a setting, and why: each name in them has its schema."""
 NAMES_LATER = {

@@ -6,11 +6,11 @@ CREATE OR REPLACE FUNCTION public.cash_digest(
     assigns bigint, withdrawal uuid, actor text, reason text
 )
 RETURNS numeric LANGUAGE sql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, public, pg_temp
 AS $$
-    SELECT ('x' || left(encode(sha256(convert_to(concat_ws('|', cash_account, number,
-        transaction, kind, delta, balance_after, extract(epoch FROM at),
-        coalesce(reference, '-'), coalesce(reverses, 0), coalesce(assigns, 0),
-        coalesce(withdrawal::text, '-'), actor, reason), 'UTF8')), 'hex'), 16)
+    SELECT ('x' OPERATOR(pg_catalog.||) pg_catalog.left(pg_catalog.encode(
+        pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.concat_ws('|', cash_account,
+            number, transaction, kind, delta, balance_after, extract(epoch FROM at),
+            coalesce(reference, '-'), coalesce(reverses, 0), coalesce(assigns, 0),
+            coalesce(withdrawal::text, '-'), actor, reason), 'UTF8')), 'hex'), 16)
         )::bit(64)::bigint::numeric
 $$;
