@@ -277,6 +277,10 @@ def unlisted(
         if now != one:
             yield f"Passkey {key} is not what the statement lists."
     at = datetime.fromisoformat(statement["at"])
+    policies = kinds_signed()
+    for kind in statement.get("signedKinds", ()):
+        if kind not in policies:
+            yield f"Decisions of the kind {kind} needed a passkey, and need none now."
     used = {one.key for one in made.values()}
     for key in used - listed.keys():
         if key not in keys:
@@ -306,6 +310,11 @@ def passkeys_stated() -> list[dict[str, Any]]:
     """Every passkey that was vouched for, for a statement."""
     keys = [Key(*row) for row in read(KEYS)]
     return [stated(key) for key in keys if key.vouched_at]
+
+
+def kinds_signed() -> list[str]:
+    """The kinds of requests whose decisions need a passkey, for a statement."""
+    return [kind for (kind,) in read(SIGNED_KINDS)]
 
 
 def read(statement: str) -> list[Any]:
@@ -340,6 +349,9 @@ DECISIONS = """
     JOIN accounts_approvalrequest r ON r.id = d.request_id
     LEFT JOIN accounts_approvalpolicy p ON p.kind = r.kind
     ORDER BY r.id
+"""
+SIGNED_KINDS = """
+    SELECT kind FROM accounts_approvalpolicy WHERE NOT allows_code ORDER BY kind
 """
 INVARIANTS = (
     Invariant(

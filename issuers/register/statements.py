@@ -4,8 +4,8 @@ A statement is a file of two lines: a JSON object, and the base64 of the Ed25519
 signature of that line's UTF-8. The object names all issuers; for each token, its
 issuer, its creation, how many entries and prices there are and the digests of their
 chains; for each table of TABLES, how many of its rows are older than an hour and the
-SHA-256 of their lines; the SHA-256 of the names that holders had then; and the passkeys
-of staff that were vouched for.
+SHA-256 of their lines; the SHA-256 of the names that holders had then; the passkeys of
+staff that were vouched for, and the kinds of requests that are decided with one.
 
 A person who rewrites covered rows must also forge the statement: the database's owner
 has neither its key nor access to the place where it is kept.
@@ -28,7 +28,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import (
 )
 from django.db import connection, transaction
 
-from accounts.approvals.verification import passkeys_stated
+from accounts.approvals.verification import kinds_signed, passkeys_stated
 from accounts.passkeys.models import Passkey
 from issuers.register.chains import Chain, digest_after, rows_of
 from issuers.register.names import name_at
@@ -117,7 +117,7 @@ def take_statement(at: datetime) -> dict[str, Any]:
             )
         rows, digest = names_digest(tokens, until)
         names = {"until": until.isoformat(), "rows": rows, "digest": digest}
-        passkeys = passkeys_stated()
+        passkeys, signed_kinds = passkeys_stated(), kinds_signed()
     return {
         "at": at.isoformat(),
         "issuers": issuers,
@@ -125,6 +125,7 @@ def take_statement(at: datetime) -> dict[str, Any]:
         "tables": tables,
         "names": names,
         "passkeys": passkeys,
+        "signedKinds": signed_kinds,
     }
 
 

@@ -15,6 +15,7 @@ AT_NIGHT = {
     "verify_books": 20,
     "verify_cash": 30,
     "verify_market": 35,
+    "verify_approvals": 38,
     "register_statement": 40,
     "clear_sessions": 50,
     "prune_job_runs": 55,

@@ -138,6 +138,11 @@ def verify_market() -> str:
 
 
 @make_task
+def verify_approvals() -> str:
+    return said_by("verify", "approvals")
+
+
+@make_task
 def register_statement() -> str:
     if not (settings.PARTNER_API_STATEMENTS and settings.PARTNER_API_STATEMENT_KEY):
         return (

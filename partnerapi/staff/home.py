@@ -42,6 +42,7 @@ NIGHTLY = (
     "verify_books",
     "verify_cash",
     "verify_market",
+    "verify_approvals",
     "register_statement",
 )
 NIGHT = timedelta(hours=26)

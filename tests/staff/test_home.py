@@ -75,7 +75,7 @@ def test_each_tile_counts_what_its_list_shows(world: World, staff, tiles):
         "Keys expiring within 14 days": 1,
         "CompIDs enabled but not connected": 1,
         "Tokens without a price": 2,
-        "Nightly checks": 5,
+        "Nightly checks": 6,
         "Failed sign-ins, last 24 hours": 1,
     }
     for title, tile in found.items():
