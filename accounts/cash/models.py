@@ -311,6 +311,7 @@ class CashPosting(models.Model):
         CashTransaction,
         models.PROTECT,
         related_name="postings",
+        db_index=False,
         db_constraint=False,
     )
     delta = models.BigIntegerField(

@@ -92,6 +92,7 @@ class Article(models.Model):
     title = models.CharField(max_length=200, help_text="Headline.")
     slug = models.SlugField(
         max_length=100,
+        db_index=False,
         validators=[RegexValidator(SLUG)],
         help_text="URL-friendly identifier, unique within the issuer.",
     )

@@ -134,12 +134,15 @@ INVARIANTS = (
         SELECT count(*), count(*) FILTER (WHERE 2 <> (
                 SELECT count(*) FROM issuers_ledgerposting p
                 WHERE p.token_id = x.token_id AND p.seq = x.ledger_seq)
-            OR 2 <> (SELECT count(*) FROM accounts_cashposting p
-                WHERE p.transaction_id = x.cash_transaction
-                    AND p.cash_account_id IN (b.cash_account_id, s.cash_account_id)))
+            OR 2 <> (SELECT count(*) FROM unnest(c.accounts) a
+                WHERE a IN (b.cash_account_id, s.cash_account_id)))
         FROM trading_execution x
         JOIN trading_order b ON b.id = x.buy_order_id
         JOIN trading_order s ON s.id = x.sell_order_id
+        LEFT JOIN (
+            SELECT transaction_id, array_agg(cash_account_id) AS accounts
+            FROM accounts_cashposting GROUP BY transaction_id
+        ) c ON c.transaction_id = x.cash_transaction
         """,
     ),
     Invariant(

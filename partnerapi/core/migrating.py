@@ -4,7 +4,7 @@ A migration that waits for a table's lock blocks every later request for the tab
 it waits for LOCK_SECONDS at most, and tries again later.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from time import sleep
@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import OperationalError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.migrations.operations import RunPython
+from django.db.migrations.operations import RunPython, RunSQL
+from django.db.migrations.operations.base import Operation
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 
 LOCK_SECONDS = 0.5
@@ -94,6 +95,36 @@ class AddIndexBeside(AddIndexConcurrently):  # type: ignore[misc]
                 name = schema_editor.quote_name(self.index.name)
                 schema_editor.execute(f"DROP INDEX CONCURRENTLY {name}")
             forwards(app_label, schema_editor, from_state, to_state)
+
+    def database_backwards(
+        self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
+    ) -> None:
+        with waiting(schema_editor.connection, 0):
+            super().database_backwards(app_label, schema_editor, from_state, to_state)
+
+
+class DropIndexBeside(RunSQL):
+    """Drops an index while others write; `on` is what it was of, to build it again.
+
+    For an index that Django makes by itself, beside a unique one or for a foreign key,
+    and that no model names.
+    """
+
+    def __init__(
+        self, name: str, on: str, state_operations: Sequence[Operation] = ()
+    ) -> None:
+        super().__init__(
+            f"DROP INDEX CONCURRENTLY IF EXISTS {name}",
+            f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON {on}",
+            [*state_operations],
+        )
+
+    def database_forwards(
+        self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
+    ) -> None:
+        # It waits for those who use the table already, and no one waits for it.
+        with waiting(schema_editor.connection, 0):
+            super().database_forwards(app_label, schema_editor, from_state, to_state)
 
     def database_backwards(
         self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any

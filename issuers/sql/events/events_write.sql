@@ -99,12 +99,17 @@ BEGIN
         INSERT INTO issuers_event (id, partner_id, sequence, type, at, subject_id,
             issuer_id, token_id, account_id, ledger_sequence, order_event, price,
             quantity, remaining, trade, reason)
-        SELECT gen_random_uuid(), h.partner_id, h.last_sequence + row_number() OVER (
-                PARTITION BY h.partner_id ORDER BY u.n),
-            u.type, greatest(h.last_at, now.taken), u.subject_id,
-            u.of_issuer, u.token_id, u.account_id, u.ledger_sequence, u.order_event,
-            u.price, u.quantity, u.remaining, u.trade, u.reason
-        FROM addressed u JOIN held h ON h.partner_id = u.reader CROSS JOIN now
+        -- Ids rise with a partner's numbers: their index grows at one place.
+        SELECT (left(md5(e.reader::text), 16) || lpad(to_hex(e.sequence), 16, '0'))::uuid,
+            e.reader, e.sequence, e.type, e.at, e.subject_id, e.of_issuer, e.token_id,
+            e.account_id, e.ledger_sequence, e.order_event, e.price, e.quantity,
+            e.remaining, e.trade, e.reason
+        FROM (
+            SELECT u.*, greatest(h.last_at, now.taken) AS at,
+                h.last_sequence + row_number() OVER (
+                    PARTITION BY u.reader ORDER BY u.n) AS sequence
+            FROM addressed u JOIN held h ON h.partner_id = u.reader CROSS JOIN now
+        ) e
         RETURNING partner_id, sequence, at, type, issuer_id, token_id
     ), counted AS (
         INSERT INTO issuers_eventcount AS c (partner_id, type, issuer_id, token_id,

@@ -13,6 +13,7 @@ from partnerapi.core import authors
 from partnerapi.core.postgresql import lending
 from partnerapi.core.postgresql.faults import OutcomeUnknown, is_unconfirmed
 from partnerapi.core.postgresql.naming import application_name
+from partnerapi.core.postgresql.schema import SchemaEditor
 
 
 class ErrorWrapper(DatabaseErrorWrapper):  # type: ignore[misc]
@@ -35,6 +36,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """A commit that no standby has confirmed, where one is to, raises OutcomeUnknown,
     and so does one in which the connection ended."""
 
+    SchemaEditorClass = SchemaEditor
     loan: lending.Loan | None = None
     is_unconfirmed = False
 
