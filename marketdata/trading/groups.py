@@ -112,6 +112,7 @@ class Groups:
         """Wait until a request is answered; without an answer it must go alone."""
         with self.lock:
             line = self.lines.get(subject)
+            keeps_place = not line
             if line is None:
                 self.lines[subject] = deque()
             else:
@@ -123,7 +124,8 @@ class Groups:
             finally:
                 self.pass_on(subject, one)
             return
-        if one.place and not one.called.is_set():
+        # With two callers of a market no group forms: they work as if there were none.
+        if one.place and not keeps_place and not one.called.is_set():
             one.place.stand_aside()
         self.wait(line, one)
         if one.leads:

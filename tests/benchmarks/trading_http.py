@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
+from contextlib import suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -59,9 +60,9 @@ GROUPED = [
 ]
 """How many connections place orders on how many markets."""
 MOST_PROCESSOR = {
-    "a lone caller": 1.05,
+    "a lone caller": 1.1,
     "sixteen callers, one market": 0.7,
-    "sixteen callers, eight markets": 1.05,
+    "sixteen callers, eight markets": 1.15,
 }
 """Of what an order costs that goes alone."""
 ACCEPTED = "accepted"
@@ -370,14 +371,21 @@ def saved(
     server: tuple[int, int], groups: list[list[Group]], connections: int, seed: int
 ) -> Saved:
     port, worker = server
-    database = sessions()
-    before = nanoseconds(worker), sum(map(nanoseconds, database))
+    before = processor([worker, *sessions()])
     done = asyncio.run(load(port, groups, 1, ROUND_SECONDS, seed, connections))
-    took = (
-        (nanoseconds(worker) - before[0]) / done.orders / 1e6,
-        (sum(map(nanoseconds, database)) - before[1]) / done.orders / 1e6,
-    )
-    return Saved(done.rate, *took)
+    after = processor([*before])
+    used = {pid: (after[pid] - before[pid]) / done.orders / 1e6 for pid in after}
+    web = used.pop(worker)
+    return Saved(done.rate, web, sum(used.values()))
+
+
+def processor(pids: list[int]) -> dict[int, int]:
+    """What processes have run, nanoseconds; sessions may have ended."""
+    found = {}
+    for pid in pids:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            found[pid] = nanoseconds(pid)
+    return found
 
 
 def show_saved(console: Console, found: dict[str, tuple[Saved, Saved]]) -> bool:

@@ -1,6 +1,7 @@
 """Concurrent orders for one market: in one transaction, each as if it were alone."""
 
 import logging
+import os
 import threading
 import uuid
 from collections import Counter
@@ -8,11 +9,17 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
 from time import monotonic
 from typing import Any
+from urllib.parse import urlsplit
 
+import orjson
+import psutil
 import psycopg
 import pytest
+from django.conf import settings
 from django.db import connection, transaction
 
 from accounts.access import Scope
@@ -27,6 +34,7 @@ from partnerapi.core.postgresql.faults import Busy
 from partnerapi.gateway.models import IdempotencyRecord
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import Answer, Ask
+from tests.gateway.conftest import UNLIMITED, WebServer, serving
 from tests.marketdata.trading.trading import (
     deposit,
     give,
@@ -349,6 +357,83 @@ def test_what_is_due_before_it_began_is_refused_and_may_be_sent_again(
     assert sizes() == [1, 14]
     assert IdempotencyRecord.objects.filter(key=key).count() == 0
     assert statuses([late.send(late.order(), key)]) == ["OPEN"]
+
+
+@dataclass
+class Sender:
+    """Sends an order to a web server, again until it is answered."""
+
+    server: WebServer
+    client: Client
+    key: str
+
+    def __call__(self) -> dict[str, Any]:
+        body = orjson.dumps(
+            {"query": PLACE, "variables": {"input": self.client.order()}}
+        )
+        headers = {"X-Token-Auth": self.client.key, "Idempotency-Key": self.key}
+
+        def answered() -> dict[str, Any] | None:
+            try:
+                status, answer = self.server.post(body, **headers)
+            except (OSError, HTTPException):
+                return None
+            said.append((status, answer))
+            return answer if status == 200 else None
+
+        said: list[object] = []
+        return until(answered, lambda: said)
+
+
+@contextmanager
+def serving_patiently(directory: Path) -> Iterator[tuple[WebServer, psutil.Process]]:
+    """A web server of one process, which waits for locks as long as it takes."""
+    database = connection.settings_dict["NAME"]
+    url = urlsplit(os.environ["DATABASE_URL"])
+    waits = "options=-c%20lock_timeout%3D60000"
+    query = f"{url.query}&{waits}" if url.query else waits
+    url = url._replace(path=f"/{database}", query=query)
+    patient = {"DATABASE_URL": url.geturl(), "PARTNER_API_MAX_SECONDS": "60"}
+    with serving(1, UNLIMITED | patient, directory) as server:
+        [worker] = psutil.Process(server.process.pid).children()
+        yield server, worker
+
+
+def test_a_web_process_has_more_in_a_group_than_it_handles_at_once(
+    floor: Floor, tmp_path: Path
+):
+    with serving_patiently(tmp_path) as (server, worker):
+        senders = [Sender(server, c, str(uuid.uuid4())) for c in floor.clients]
+        with floor.held():
+            sent = [floor.pool.submit(senders[0])]
+            until_waiting_for_a_lock()
+            sent += [floor.pool.submit(sender) for sender in senders[1:]]
+            # A thread for each: the leader's, and those of what waits.
+            until(lambda: worker.num_threads() >= len(senders))
+        answers = [one.result() for one in sent]
+    assert all(answer["data"]["placeOrder"]["order"] for answer in answers)
+    assert max(sizes()) > settings.PARTNER_API_DATABASE_CONNECTIONS
+    assert Order.objects.count() == 16
+
+
+def test_a_leader_that_is_killed_loses_no_order_and_doubles_none(
+    floor: Floor, tmp_path: Path
+):
+    with serving_patiently(tmp_path) as (server, worker):
+        senders = [Sender(server, c, str(uuid.uuid4())) for c in floor.clients]
+        with floor.held():
+            sent = [floor.pool.submit(senders[0])]
+            until_waiting_for_a_lock()
+            sent += [floor.pool.submit(sender) for sender in senders[1:]]
+            until(lambda: worker.num_threads() >= len(senders))
+        # A group is committed, or is about to be: its answers are on their way.
+        until(lambda: IdempotencyRecord.objects.count() > 1, pause=0)
+        worker.kill()
+        answers = [one.result() for one in sent]
+        again = [sender() for sender in senders]
+    assert again == answers
+    orders = {answer["data"]["placeOrder"]["order"]["id"] for answer in answers}
+    assert len(orders) == Order.objects.count() == 16
 
 
 class Asking:
