@@ -87,75 +87,91 @@ BEGIN
     moved_at := least(judged_at, clock_timestamp());
     book_at := greatest(head.last_at, clock_timestamp());
 
+    -- Windows over the rows of an order take the place of joins, which would compare
+    -- each step of a list with all others.
     WITH steps AS MATERIALIZED (
         SELECT s.*,
             max(s.step) FILTER (WHERE s.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED'))
                 OVER (ORDER BY s.step) AS came
         FROM unnest(kinds, orders, messages, units, limits, reasons, actors)
             WITH ORDINALITY AS s (kind, id, message, units, price, reason, actor, step)
-    ), news AS MATERIALIZED (
-        SELECT n.*, a.user_id, a.partner_id, l.id AS ledger_account,
-            c.id AS cash_account, s.units, s.price
-        FROM unnest(new_orders, accounts, sides, in_force, expiries, client_ids)
-            AS n (id, account, side, in_force, expiry, client_id)
-        LEFT JOIN steps s ON s.id = n.id AND s.kind = 'ORDER_ACCEPTED'
-        LEFT JOIN accounts_account a ON a.id = n.account
-        LEFT JOIN issuers_ledgeraccount l ON l.user_id = a.user_id
-        LEFT JOIN accounts_cashaccount c ON c.account_id = n.account
-    ), known AS MATERIALIZED (
-        SELECT o.id, o.side, o.limit_price AS price, o.quantity, o.filled,
-            o.filled_value AS value, o.priority, o.version, o.ledger_account_id AS ledger_account,
-            o.cash_account_id AS cash_account, FALSE AS is_new
+    ), lines AS (
+        SELECT 0 AS step, 0 AS part, NULL AS kind, o.id, NULL::integer AS message,
+            o.quantity AS units, o.limit_price AS price, NULL AS reason, NULL AS actor,
+            NULL::bigint AS came, o.side, o.filled, o.filled_value AS value, o.priority,
+            o.ledger_account_id AS ledger_account, o.cash_account_id AS cash_account,
+            NULL::bigint AS nth
         FROM trading_order o
         WHERE o.id = ANY (orders) AND o.token_id = of_token AND o.status = 'OPEN'
         UNION ALL
-        SELECT n.id, n.side, n.price, n.units, 0, 0, 0, 0, n.ledger_account,
-            n.cash_account, TRUE
-        FROM news n
-    ), lines AS (
-        SELECT s.step, 0 AS part, s.kind, s.id, s.message, s.units, s.price, s.reason,
-            s.actor, s.came
+        SELECT 0, 0, NULL, n.id, NULL, NULL, NULL, NULL, NULL, NULL, n.side, 0, 0, 0,
+            l.id, c.id, n.nth
+        FROM unnest(new_orders, accounts, sides) WITH ORDINALITY
+            AS n (id, account, side, nth)
+        JOIN accounts_account a ON a.id = n.account
+        LEFT JOIN issuers_ledgeraccount l ON l.user_id = a.user_id
+        LEFT JOIN accounts_cashaccount c ON c.account_id = n.account
+        UNION ALL
+        SELECT s.step, 0, s.kind, s.id, s.message, s.units, s.price, s.reason, s.actor,
+            s.came, NULL, NULL, NULL, NULL, NULL, NULL, NULL
         FROM steps s
         UNION ALL
-        SELECT s.step, 1, s.kind, t.id, s.message, s.units, NULL, NULL, t.actor, s.came
-        FROM steps s LEFT JOIN steps t ON t.step = s.came
-        WHERE s.kind = 'ORDER_TRADED'
-    ), numbered AS MATERIALIZED (
-        SELECT l.step, l.part, l.kind, l.id, l.message, coalesce(l.reason, '') AS reason,
-            l.actor, l.came, k.side, k.price AS price_before, k.is_new,
-            k.quantity AS quantity_before, k.filled AS filled_before,
+        SELECT s.step, 1, s.kind, orders[s.came], s.message, s.units, NULL, NULL,
+            actors[s.came], s.came, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+        FROM steps s WHERE s.kind = 'ORDER_TRADED'
+    ), known AS (
+        SELECT l.step, l.part, l.kind, l.id, l.message, l.units, l.price, l.actor,
+            coalesce(l.reason, '') AS reason, l.came,
+            first_value(l.side) OVER w AS side,
+            first_value(l.filled) OVER w AS filled_before,
+            first_value(l.value) OVER w AS value_before,
+            first_value(l.priority) OVER w AS priority_before,
+            first_value(l.ledger_account) OVER w AS ledger_account,
+            first_value(l.cash_account) OVER w AS cash_account,
+            first_value(l.nth) OVER w AS nth,
+            coalesce(first_value(l.units) OVER w, min(l.units) FILTER (
+                WHERE l.kind = 'ORDER_ACCEPTED') OVER w) AS quantity_before,
+            coalesce(first_value(l.price) OVER w, min(l.price) FILTER (
+                WHERE l.kind = 'ORDER_ACCEPTED') OVER w) AS price_before
+        FROM lines l
+        WINDOW w AS (PARTITION BY l.id ORDER BY l.step, l.part
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
+    ), numbered AS (
+        SELECT k.step, k.part, k.kind, k.id, k.message, k.actor, k.reason, k.came,
+            k.side, k.filled_before, k.value_before, k.priority_before,
+            k.ledger_account, k.cash_account, k.nth, k.quantity_before, k.price_before,
             market.last_event + row_number() OVER by_number AS number,
-            CASE WHEN l.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED') THEN l.price
-                WHEN l.kind = 'ORDER_TRADED'
-                THEN first_value(k.price) OVER (PARTITION BY l.step ORDER BY l.part)
-            END AS price,
-            CASE WHEN l.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED', 'ORDER_TRADED')
-                THEN l.units END AS units,
-            CASE WHEN l.kind = 'ORDER_TRADED' THEN head.last_trade
-                + sum((l.kind = 'ORDER_TRADED' AND l.part = 0)::integer) OVER by_number
+            CASE WHEN k.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED') THEN k.price
+                WHEN k.kind = 'ORDER_TRADED' THEN CASE k.part WHEN 0 THEN k.price_before
+                    ELSE lag(k.price_before) OVER by_number END END AS price,
+            CASE WHEN k.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED', 'ORDER_TRADED')
+                THEN k.units END AS units,
+            CASE WHEN k.kind = 'ORDER_TRADED' THEN head.last_trade
+                + sum((k.kind = 'ORDER_TRADED' AND k.part = 0)::integer) OVER by_number
             END AS trade
-        FROM lines l LEFT JOIN known k ON k.id = l.id
-        WINDOW by_number AS (ORDER BY l.step, l.part)
+        FROM known k WHERE k.step > 0
+        WINDOW by_number AS (ORDER BY k.step, k.part)
     ), events AS MATERIALIZED (
         SELECT n.*,
             n.filled_before + coalesce(sum(n.units) FILTER (
                 WHERE n.kind = 'ORDER_TRADED') OVER by_order, 0) AS filled,
-            coalesce(sum(n.units * n.price) FILTER (
+            n.value_before + coalesce(sum(n.units * n.price) FILTER (
                 WHERE n.kind = 'ORDER_TRADED') OVER by_order, 0) AS value,
             coalesce(max(n.units) FILTER (WHERE n.kind = 'ORDER_AMENDED') OVER by_order,
                 n.quantity_before) AS quantity,
             coalesce(max(n.price) FILTER (WHERE n.kind = 'ORDER_AMENDED') OVER by_order,
                 n.price_before) AS limit_price,
-            max(n.number) FILTER (WHERE n.kind = 'ORDER_ACCEPTED'
+            coalesce(max(n.number) FILTER (WHERE n.kind = 'ORDER_ACCEPTED'
                 OR n.kind = 'ORDER_AMENDED' AND NOT (n.price = n.price_before
-                    AND n.units <= n.quantity_before)) OVER by_order AS place,
+                    AND n.units <= n.quantity_before)) OVER by_order,
+                n.priority_before) AS place,
             count(*) FILTER (WHERE n.kind = 'ORDER_AMENDED') OVER by_order AS amended,
-            lead(n.number) OVER by_order IS NULL AS is_last
+            lead(n.number) OVER by_order IS NULL AS is_last,
+            n.reason IN ('IMMEDIATE_OR_CANCEL', 'FILL_OR_KILL', 'SELF_TRADE') AS stops
         FROM numbered n
         WINDOW by_order AS (PARTITION BY n.id ORDER BY n.number)
     ), ends AS MATERIALIZED (
-        SELECT e.id, e.number, e.filled, e.value, e.quantity, e.limit_price, e.place,
-            e.amended, e.reason, CASE e.kind WHEN 'ORDER_CANCELLED' THEN 'CANCELLED'
+        SELECT e.*, CASE e.kind WHEN 'ORDER_CANCELLED' THEN 'CANCELLED'
                 WHEN 'ORDER_EXPIRED' THEN 'EXPIRED' ELSE
                 CASE e.quantity - e.filled WHEN 0 THEN 'FILLED' ELSE 'OPEN' END END
                 AS status
@@ -165,47 +181,47 @@ BEGIN
             cash_account_id, partner_id, side, limit_price, quantity, filled,
             filled_value, time_in_force, expires_at, status, status_reason, priority,
             version, last_event, client_order_id, created_at, updated_at)
-        SELECT n.id, of_token, n.account, n.user_id, n.ledger_account, n.cash_account,
-            n.partner_id, n.side, n.price, n.units, e.filled, e.value, n.in_force,
-            n.expiry, e.status, nullif(e.reason, ''), e.place, 1, e.number, n.client_id,
-            judged_at, judged_at
-        FROM news n LEFT JOIN ends e ON e.id = n.id ORDER BY e.place
+        SELECT e.id, of_token, a.id, a.user_id, e.ledger_account, e.cash_account,
+            a.partner_id, e.side, e.limit_price, e.quantity, e.filled, e.value,
+            in_force[e.nth], expiries[e.nth], e.status, nullif(e.reason, ''), e.place,
+            1, e.number, client_ids[e.nth], judged_at, judged_at
+        FROM ends e JOIN accounts_account a ON a.id = accounts[e.nth]
+        WHERE e.nth IS NOT NULL
     ), updated AS (
         UPDATE trading_order o SET limit_price = e.limit_price, quantity = e.quantity,
-            filled = e.filled, filled_value = o.filled_value + e.value,
-            status = e.status, status_reason = nullif(e.reason, ''),
-            priority = coalesce(e.place, o.priority), version = o.version + e.amended,
-            last_event = e.number, updated_at = judged_at
-        FROM ends e JOIN known k ON k.id = e.id AND NOT k.is_new WHERE o.id = e.id
+            filled = e.filled, filled_value = e.value, status = e.status,
+            status_reason = nullif(e.reason, ''), priority = e.place,
+            version = o.version + e.amended, last_event = e.number,
+            updated_at = judged_at
+        FROM ends e WHERE e.nth IS NULL AND o.id = e.id AND o.token_id = of_token
     ), noted AS (
         INSERT INTO trading_orderevent (token_id, number, kind, order_id, price,
             quantity, filled, remaining, value, priority, trade, reason, actor, at)
         SELECT of_token, e.number, e.kind, e.id, e.price, e.units, e.filled,
-            e.quantity - e.filled, k.value + e.value,
-            CASE WHEN e.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED')
-                THEN coalesce(e.place, k.priority) END,
+            e.quantity - e.filled, e.value,
+            CASE WHEN e.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED') THEN e.place END,
             e.trade, e.reason, e.actor, judged_at
-        FROM events e JOIN known k ON k.id = e.id ORDER BY e.number
+        FROM events e
     ), held AS (
-        SELECT k.side, CASE k.side WHEN 1 THEN k.ledger_account ELSE k.cash_account END
+        SELECT e.side, CASE e.side WHEN 1 THEN e.ledger_account ELSE e.cash_account END
                 AS account,
             sum(h.after - h.before) AS delta
-        FROM ends e JOIN known k ON k.id = e.id
+        FROM ends e
         CROSS JOIN LATERAL (SELECT
             CASE e.status WHEN 'OPEN' THEN (e.quantity - e.filled)
-                * CASE k.side WHEN 1 THEN 1 ELSE e.limit_price END ELSE 0 END AS after,
-            CASE WHEN k.is_new THEN 0 ELSE (k.quantity - k.filled)
-                * CASE k.side WHEN 1 THEN 1 ELSE k.price END END AS before) h
+                * CASE e.side WHEN 1 THEN 1 ELSE e.limit_price END ELSE 0 END AS after,
+            CASE WHEN e.nth IS NOT NULL THEN 0
+                ELSE (e.quantity_before - e.filled_before)
+                    * CASE e.side WHEN 1 THEN 1 ELSE e.price_before END END AS before) h
         GROUP BY 1, 2 HAVING sum(h.after - h.before) <> 0
-    ), trades AS MATERIALIZED (
-        SELECT m.trade, m.price, m.units, m.actor, k.side,
-            CASE k.side WHEN 1 THEN k.ledger_account ELSE j.ledger_account END AS seller,
-            CASE k.side WHEN 1 THEN j.ledger_account ELSE k.ledger_account END AS buyer,
-            CASE k.side WHEN 1 THEN k.cash_account ELSE j.cash_account END AS paid_to,
-            CASE k.side WHEN 1 THEN j.cash_account ELSE k.cash_account END AS paid_by
-        FROM numbered m JOIN known k ON k.id = m.id
-        JOIN steps t ON t.step = m.came JOIN known j ON j.id = t.id
-        WHERE m.kind = 'ORDER_TRADED' AND m.part = 0
+    ), trades AS (
+        SELECT e.trade, min(e.price) AS price, min(e.units) AS units,
+            min(e.actor) FILTER (WHERE e.part = 1) AS actor,
+            min(e.ledger_account) FILTER (WHERE e.side = 1) AS seller,
+            min(e.ledger_account) FILTER (WHERE e.side = 0) AS buyer,
+            min(e.cash_account) FILTER (WHERE e.side = 1) AS paid_to,
+            min(e.cash_account) FILTER (WHERE e.side = 0) AS paid_by
+        FROM events e WHERE e.kind = 'ORDER_TRADED' GROUP BY e.trade
     ), moves AS (
         -- A part of an order's units leaves the book, or rests in it.
         SELECT e.message, e.side, e.price_before AS price, e.step * 2 AS place,
@@ -213,20 +229,18 @@ BEGIN
                 ELSE e.filled - e.quantity END AS delta
         FROM events e
         WHERE e.kind IN ('ORDER_TRADED', 'ORDER_CANCELLED', 'ORDER_EXPIRED')
-            AND e.part = 0
-            AND e.reason NOT IN ('IMMEDIATE_OR_CANCEL', 'FILL_OR_KILL', 'SELF_TRADE')
+            AND e.part = 0 AND NOT e.stops
         UNION ALL
         SELECT e.message, e.side, e.price_before, 0, e.filled_before - e.quantity_before
         FROM events e WHERE e.kind = 'ORDER_AMENDED'
         UNION ALL
-        SELECT t.message, t.side, t.price, max(u.step) * 2 + 1,
-            t.quantity - t.filled - coalesce(sum(u.units) FILTER (WHERE u.part = 1), 0)
-        FROM events t JOIN numbered u ON u.came = t.step
-            AND (u.id = t.id AND u.part = 1 OR u.step = t.step)
-        WHERE t.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED') AND NOT EXISTS (
-            SELECT FROM events x WHERE x.id = t.id AND x.reason
-                IN ('IMMEDIATE_OR_CANCEL', 'FILL_OR_KILL', 'SELF_TRADE'))
-        GROUP BY t.message, t.side, t.price, t.quantity, t.filled, t.number
+        SELECT min(e.message) FILTER (WHERE e.step = e.came),
+            min(e.side) FILTER (WHERE e.step = e.came),
+            min(e.price) FILTER (WHERE e.step = e.came), max(e.step) * 2 + 1,
+            min(e.quantity - e.filled) FILTER (WHERE e.step = e.came)
+                - coalesce(sum(e.units) FILTER (WHERE e.part = 1), 0)
+        FROM events e WHERE e.part = 1 OR e.step = e.came OR e.stops
+        GROUP BY e.came HAVING NOT bool_or(e.stops)
     ), changes AS (
         SELECT c.*, lead(c.message) OVER (ORDER BY c.message, c.place)
                 IS DISTINCT FROM c.message AS is_end
@@ -251,7 +265,8 @@ BEGIN
             e.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED', 'ORDER_TRADED',
                 'ORDER_CANCELLED', 'ORDER_EXPIRED')
             AND (e.is_last OR e.kind NOT IN ('ORDER_CANCELLED', 'ORDER_EXPIRED'))
-            AND (e.kind = 'ORDER_ACCEPTED') = (e.is_new AND e.number = e.place)
+            AND (e.kind = 'ORDER_ACCEPTED')
+                = (e.nth IS NOT NULL AND e.number = e.place)
             AND e.filled < e.quantity + (e.kind = 'ORDER_TRADED')::integer) IS NOT TRUE)
             AS wrong
         FROM events e

@@ -246,7 +246,7 @@ def test_a_trade_is_of_two_users_within_both_limits(
 ):
     forger = Forger(traded.token)
     trick(forger, traded)
-    with refused("A trade is of|An order is taken once|violates"):
+    with refused("A trade is of|An order is taken once|An entry moves|violates"):
         forger.write()
 
 
