@@ -9,7 +9,7 @@ from accounts.accounts.models import Account
 from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from accounts.cash.models import CashAccount, CashTransaction
-from accounts.cash.writer import Kind, lock_heads
+from accounts.cash.writer import lock_heads
 from partnerapi.core.database import value_of
 from partnerapi.core.money import euros
 
@@ -21,7 +21,7 @@ def unassigned_deposits() -> QuerySet[CashTransaction]:
     )
     return CashTransaction.objects.filter(
         ~Exists(assigned),
-        kind=Kind.DEPOSIT,
+        kind=CashTransaction.Kind.DEPOSIT,
         assigns__isnull=True,
         target__kind=CashAccount.Kind.SUSPENSE,
     )

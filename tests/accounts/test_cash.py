@@ -2,7 +2,6 @@
 
 import io
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -24,9 +23,9 @@ from accounts.cash.withdrawals import (
     refuse,
     request_withdrawal,
 )
-from accounts.cash.writer import InsufficientFunds, Payment, account_of, write_each
+from accounts.cash.writer import InsufficientFunds, account_of
 from accounts.keys.models import Partner
-from partnerapi.core.database import value_of
+from partnerapi.core.database import array_text, value_of
 from partnerapi.core.invariants import check_invariants
 from partnerapi.core.problems import WrongFileError
 from partnerapi.sandbox.data.approvals import (
@@ -67,11 +66,6 @@ def account(partner: Partner) -> Account:
     account = new_account(partner)
     deposit(account, 1_000)
     return account
-
-
-def trade(source: Account, target: Account, cents: int) -> Payment:
-    pair = account_of(source).pk, account_of(target).pk
-    return Payment("TRADE", *pair, cents, "me")
 
 
 def broken() -> list[str]:
@@ -227,28 +221,38 @@ def test_cash_keeps_an_account_from_being_closed(account: Account):
     as_committed()
 
 
-def test_a_list_of_payments_is_written_in_two_statements(
-    account: Account, partner: Partner, django_assert_num_queries: Any
-):
+def test_payments_are_written_in_their_order(account: Account, partner: Partner):
     other = new_account(partner)
-    one, two = trade(account, other, 10), trade(other, account, 4)
+    ours, theirs = account_of(account).pk, account_of(other).pk
     as_committed()
     # Never committed: a payment of a trade needs its execution then.
     with transaction.atomic():
-        with django_assert_num_queries(2):
-            write_each([one])
-        with django_assert_num_queries(2):
-            ids = write_each([one, two] * 50)
-        assert ids == sorted(ids)
+        post_each([(ours, theirs, 10)])
+        post_each([(ours, theirs, 10), (theirs, ours, 4)] * 50)
         assert moved_by(account)[1:4] == [-10, -10, 4]
         assert head_of(account) == (1_000 - 10 - 50 * 6, 0)
         # Each in its turn: the other has nothing to give back before it was given.
-        with pytest.raises(IntegrityError), transaction.atomic():
-            write_each([trade(other, account, 311), trade(account, other, 1)])
+        with pytest.raises(IntegrityError, match="less than nothing"):
+            post_each([(theirs, ours, 311), (ours, theirs, 1)])
         assert [
             rule.rule for rule in check_invariants(INVARIANTS) if rule.breaches
         ] == []
         transaction.set_rollback(True)
+
+
+def post_each(payments: list[tuple[int, int, int]]) -> None:
+    """Payments of trades, as the owner of the tables."""
+    sources, targets, cents = map(array_text, zip(*payments, strict=True))
+    each = f"ARRAY[{len(payments)}]"
+    with transaction.atomic(), connection.cursor() as cursor:
+        statement = (
+            f"SELECT cash_post(clock_timestamp(), array_fill('TRADE'::text, {each}),"
+            f" '{sources}', '{targets}', '{cents}', array_fill('me'::text, {each}),"
+            f" array_fill(''::text, {each}), array_fill(NULL::text, {each}),"
+            f" array_fill(NULL::bigint, {each}), array_fill(NULL::bigint, {each}),"
+            f" array_fill(NULL::uuid, {each}), '{{}}', '{{}}')"
+        )
+        cursor.execute("SELECT tests.tamper(%s, TRUE)", [statement])
 
 
 def test_a_statement_is_booked_once(account: Account, tmp_path: Path):

@@ -26,6 +26,7 @@ from tests.accounts.money import (
     head_of,
     new_account,
     new_partner,
+    post,
     reference_of,
 )
 from tests.owner import as_committed, superuser, tamper
@@ -133,22 +134,6 @@ def attempt(cash: Cash, statement: str) -> None:
         assert broken() == []
 
 
-def traded(
-    pair: str,
-    amount: int = 1,
-    *,
-    kind: str = "TRADE",
-    at: str = "clock_timestamp()",
-    reverses: str = "NULL",
-) -> str:
-    source, target = pair.split()
-    return (
-        f"SELECT cash_post_trades({at}, '{{{{{kind}}}}}', ARRAY[{source}]::bigint[],"
-        f" ARRAY[{target}]::bigint[], '{{{{{amount}}}}}', '{{{{me}}}}', ARRAY[''],"
-        f" ARRAY[{reverses}]::bigint[])"
-    )
-
-
 def booked(
     amount: int = 5,
     moved: str = "{suspense}",
@@ -182,24 +167,6 @@ def withdrawn(cents: int = 1, by: str = "{partner}") -> str:
 
 
 BY_WRITERS = {
-    "more than there is": (traded("{a} {b}", 601), "cash_reserved_within_balance"),
-    "more than there is, from nothing": (traded("{b} {a}"), "within_balance"),
-    "a trade with the bank": (traded("{bank} {a}"), "between accounts of its kind"),
-    "a fee without a tariff": (traded("{a} {fees}", kind="FEE"), "of trades"),
-    "a deposit as a trade": (traded("{bank} {a}", kind="DEPOSIT"), "of trades"),
-    "a payment to itself": (traded("{a} {a}"), "cash_moves_between_two"),
-    "a payment of nothing": (traded("{a} {b}", 0), "cash_amount_is_positive"),
-    "a payment of less than nothing": (traded("{a} {b}", -5), "amount_is_positive"),
-    "a payment yesterday":
-    (traded("{a} {b}", at="now() - interval '1 day'"), "at a time"),
-    "a payment tomorrow":
-    (traded("{a} {b}", at="now() + interval '1 day'"), "at a time"),
-    "a payment of no trade": (traded("{a} {b}"), "is of no trade"),
-    "a reversal of a receipt":
-    (traded("{suspense} {bank}", 300, kind="REVERSAL", reverses="{unknown}"),
-     "of trades"),
-    "a reversal of nothing":
-    (traded("{a} {b}", kind="REVERSAL"), "A reversal gives back"),
     "a line without its client's reference": (booked(5, "{a}"), "its text names"),
     "a line of another client":
     (booked(5, "{a}", named="'{names_b}'"), "its text names"),
@@ -243,6 +210,53 @@ def test_the_writers_refuse(cash: Cash, what: str):
     statement, why = BY_WRITERS[what]
     with pytest.raises(IntegrityError, match=why):
         attempt(cash, statement)
+
+
+POSTED = {
+    "more than there is": ("{a} {b}", 601, "cash_reserved_within_balance"),
+    "more than there is, from nothing": ("{b} {a}", 1, "within_balance"),
+    "a trade with the bank": ("{bank} {a}", 1, "between accounts of its kind"),
+    "a payment to itself": ("{a} {a}", 1, "cash_moves_between_two"),
+    "a payment of nothing": ("{a} {b}", 0, "cash_amount_is_positive"),
+    "a payment of less than nothing": ("{a} {b}", -5, "cash_amount_is_positive"),
+    "a payment of no trade": ("{a} {b}", 1, "is of no trade"),
+    "a payment to no account": ("{a} 0", 1, "between accounts of its kind"),
+}
+
+
+@pytest.mark.parametrize("what", POSTED)
+def test_no_writer_posts(cash: Cash, what: str):
+    pair, cents, why = POSTED[what]
+    source, target = map(int, pair.format(**cash.words()).split())
+    with pytest.raises(IntegrityError, match=why):
+        post_and_commit(source, target, cents)
+    assert broken() == []
+
+
+def post_and_commit(source: int, target: int, cents: int) -> None:
+    with transaction.atomic():
+        post(source, target, cents)
+        as_committed()
+
+
+REVERSED = {
+    "a receipt": ("{suspense} {bank}", "{unknown}", "between accounts of its kind"),
+    "nothing": ("{a} {b}", "NULL", "A reversal gives back"),
+}
+
+
+@pytest.mark.parametrize("what", REVERSED)
+def test_no_writer_reverses(cash: Cash, what: str):
+    pair, undone, why = REVERSED[what]
+    words = cash.words()
+    source, target = map(int, pair.format(**words).split())
+    with pytest.raises(IntegrityError, match=why), transaction.atomic():
+        post(source, target, 300, "REVERSAL", undone.format(**words))
+
+
+def test_no_writer_takes_a_fee_without_a_tariff(cash: Cash):
+    with pytest.raises(IntegrityError, match="its kind: FEE"), transaction.atomic():
+        post(cash.a, cash.of["FEES"], 1, "FEE")
 
 
 def test_staff_write_in_no_colleagues_name(cash: Cash):

@@ -11,7 +11,6 @@ from django.db import DatabaseError, connection, connections, transaction
 from django.utils import timezone
 
 from accounts.accounts.models import Actor
-from accounts.cash.writer import Payment, write_each
 from issuers.compliance import restrictions
 from issuers.compliance.restrictions import Terms
 from issuers.register import ledger
@@ -23,7 +22,6 @@ from partnerapi.sandbox.data.approvals import ASKER, colleague
 from tests.approved import approved_rule
 from tests.marketdata.trading.trading import (
     buy,
-    cash_of,
     deposit,
     give,
     new_clients,
@@ -120,11 +118,6 @@ def order_as_sql(one: Traders) -> None:
     run("INSERT INTO trading_order SELECT * FROM trading_order")
 
 
-def pay(one: Traders) -> None:
-    source, target = (cash_of(client) for client in one.clients)
-    write_each([Payment("TRADE", source, target, 90_000, "me")])
-
-
 def suspend(one: Traders) -> None:
     staff = Actor("staff", is_staff=True)
     one.clients[0].change_status("SUSPENDED", staff, "Asked")
@@ -153,7 +146,7 @@ CHANGES = {
     ),
     "suspension": Change(suspend, (order, order_as_sql)),
     "cash": Change(
-        lambda one: place(one.token, buy(one.clients[0], 900, 100)), (pay, order)
+        lambda one: place(one.token, buy(one.clients[0], 900, 100)), (order,)
     ),
 }
 

@@ -9,7 +9,6 @@ import pytest
 from django.db import Error, connection, transaction
 
 from accounts.accounts.models import Actor
-from accounts.cash.writer import Payment, write_each
 from issuers.compliance import restrictions
 from issuers.compliance.restrictions import Terms
 from issuers.register import ledger
@@ -18,6 +17,7 @@ from issuers.register.ledger import Entry, Kind
 from marketdata.trading.models import Execution
 from marketdata.trading.verification import INVARIANTS
 from partnerapi.core.invariants import check_invariants
+from tests.accounts.money import post
 from tests.approved import asker
 from tests.marketdata.trading.trading import (
     as_committed,
@@ -58,13 +58,6 @@ class Traded:
         )  # fmt: skip
         [recorded] = ledger.record([entry], "me")
         return recorded.number
-
-    def cash_alone(self, amount: int) -> int:
-        payment = Payment(
-            "TRADE", cash_of(self.buyer), cash_of(self.seller), amount, "me"
-        )
-        [number] = write_each([payment])
-        return number
 
 
 @pytest.fixture
@@ -128,10 +121,10 @@ def test_what_follows_is_written_by_nobody(traded: Traded, statement: str):
 
 
 def test_units_do_not_move_without_cash_nor_cash_without_units(traded: Traded):
-    with refused("of no trade"):
+    with refused("Only a market enters trades"):
         traded.units_alone()
     with refused("of no trade"):
-        traded.cash_alone(95)
+        post(cash_of(traded.buyer), cash_of(traded.seller), 95)
 
 
 def test_a_frozen_holder_s_units_do_not_move(traded: Traded):
@@ -179,12 +172,9 @@ def test_a_trade_is_undone_by_its_bust_alone(traded: Traded, one_person: None):
     )  # fmt: skip
     with refused("only market bust"):
         ledger.record([entry], "me")
-    payment = Payment(
-        "REVERSAL", cash_of(traded.seller), cash_of(traded.buyer), 500, "me",
-        reverses=executed.cash_transaction,
-    )  # fmt: skip
+    pair = cash_of(traded.seller), cash_of(traded.buyer)
     with refused("only market bust"):
-        write_each([payment])
+        post(*pair, 500, "REVERSAL", str(executed.cash_transaction))
 
 
 def test_every_rule_is_judged(traded: Traded):
