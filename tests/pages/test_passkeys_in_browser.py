@@ -19,9 +19,10 @@ from partnerapi.staff.approvals.together import address_of_all
 from tests.accounts.test_four_eyes import RIGHTS, member
 from tests.issuers.register import empty_token, new_issuer
 from tests.owner import tamper
-from tests.pages.test_browser import PATIENCE_MS, browser
+from tests.pages.test_browser import PATIENCE_MS, axe, browser, faults
+from tests.passkeys import counting, enrolled
 
-__all__ = ["browser"]
+__all__ = ["axe", "browser"]
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "owner"])
 
 
@@ -145,6 +146,26 @@ def test_a_person_enrols_a_passkey_and_signs_decisions(
     page.get_by_role("button", name="Approve and execute").click()
     page.get_by_text("Not signed: the device refused").wait_for()
     assert not hasattr(ApprovalRequest.objects.get(pk=third.pk), "decision")
+
+
+def test_everybody_can_read_the_pages(browser, live_server, axe):
+    ana, ben = member("ana", *RIGHTS), member("ben", *RIGHTS)
+    counting(ben)
+    enrolled(ana)
+    token = empty_token(new_issuer(), "READ", timezone.now())
+    content = price_content(token.pk, 500, "NAV")
+    request = file_request(ApprovalKind.PRICE, content, "Price of READ", "NAV", ana)
+    # Else the page would be blamed for what the policy refuses to axe.
+    page = browser.new_page(bypass_csp=True)
+    sign_in(page, live_server, ben)
+    for path in (
+        reverse("admin:passkeys"),
+        reverse("admin:accounts_approvalrequest_change", args=[request.pk]),
+        address_of_all([request.pk]),
+    ):
+        page.goto(live_server.url + path)
+        assert [*faults(page, axe)] == []
+    page.close()
 
 
 def test_an_ip_address_goes_to_localhost():
