@@ -313,7 +313,7 @@ BEGIN
     WHERE h.token_id = ANY (tokens) AND (i.recorded_in IS DISTINCT FROM made_now
         OR (h.is_open OR h.last_seq > 0 OR h.last_price > 0)
             AND (h.hold_transaction, h.hold_at)
-                IS DISTINCT FROM (made_now, '-infinity'::timestamptz))
+                IS DISTINCT FROM (made_now, 'epoch'::timestamptz))
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'A past is written for a token that is new in this transaction, '
@@ -332,7 +332,7 @@ BEGIN
     END IF;
     -- Further calls of this transaction go on with it.
     UPDATE issuers_tokenledgerhead h
-        SET hold_transaction = made_now, hold_at = '-infinity'
+        SET hold_transaction = made_now, hold_at = 'epoch'
         WHERE h.token_id = ANY (tokens) AND NOT h.is_open;
     PERFORM register_enter(clock_timestamp(), FALSE, entry_tokens, kinds, sources,
         targets, amounts, reasons,

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import pytest
 from django.db import DatabaseError, connection, connections, transaction
-from django.utils import timezone
 
 from accounts.accounts.models import Actor
 from issuers.compliance import restrictions
@@ -85,18 +84,14 @@ class Traders:
         restrictions.restrict(self.users[0], Terms(kind, "a court", **terms), ASKER)
 
     def enter(self) -> None:
-        """The entry as SQL: its time is not the lock's, and nothing is locked."""
-        values = {
-            "token_id": self.token.pk, "seq": 3, "kind": "TRANSFER",
-            "source_id": self.a, "target_id": self.b, "amount": 60,
-            "supply_after": 200, "held_after": 200, "holders_after": 2,
-            "actor": "me", "reason": "", "effective_at": timezone.now(),
-        }  # fmt: skip
+        """The entry as SQL; nothing is read or locked before."""
         run(
-            f"INSERT INTO issuers_ledgertransaction ({', '.join(values)})"
-            f" VALUES ({', '.join(['%s'] * len(values))})",
-            *values.values(),
-        )
+            "SELECT register_write('me', ARRAY[%s]::uuid[], ARRAY['TRANSFER'],"
+            " ARRAY[%s]::bigint[], ARRAY[%s]::bigint[], ARRAY[60]::numeric[],"
+            " ARRAY[''], ARRAY[NULL]::uuid[], ARRAY[NULL]::bigint[], '{}', '{}', '{}',"
+            " NULL)",
+            self.token.pk, self.a, self.b,
+        )  # fmt: skip
 
 
 class Change(NamedTuple):

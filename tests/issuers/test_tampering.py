@@ -28,7 +28,7 @@ from issuers.register.models import (
 from issuers.register.verification import verify
 from tests.approved import approved_price, approved_record
 from tests.characters import START, Ask, World
-from tests.issuers.register import new_issuer, people
+from tests.issuers.register import new_issuer, past, people
 from tests.owner import tamper
 
 
@@ -52,29 +52,20 @@ class Register:
         approved_price(self.token, 12, "MANUAL", "me")
 
     def entry(self, **changes: Any) -> tuple[str, list[Any]]:
-        """The insertion of a transfer of 10 units, as the ledger would make it."""
+        """The call that enters a transfer of 10 units."""
         values = {
-            "token_id": self.token,
-            "seq": 4,
             "kind": "TRANSFER",
             "source_id": self.a,
             "target_id": self.b,
             "amount": 10,
-            "supply_after": 1500,
-            "held_after": 500,
-            "holders_after": 2,
-            "actor": "me",
-            "reason": "",
+            "legacy_shareholder_id": None,
+            "reverses": None,
         } | changes
-        values.setdefault("effective_at", self.hold())
-        columns = ", ".join(values)
-        marks = ", ".join(["%s"] * len(values))
-        into = f"INSERT INTO issuers_ledgertransaction ({columns})"
-        return f"{into} VALUES ({marks})", list(values.values())
+        return WRITE, [self.token, *values.values()]
 
     def hold(self) -> Any:
         with connection.cursor() as cursor:
-            cursor.execute("SELECT clock FROM register_hold(%s)", [[self.token]])
+            cursor.execute(READ, [[self.token]])
             [(clock,)] = cursor.fetchall()
         return clock
 
@@ -83,6 +74,15 @@ class Register:
             list(model.objects.order_by("pk").values_list())
             for model in (LedgerTransaction, LedgerPosting, HolderBalance)
         ]
+
+
+WRITE = (
+    "SELECT * FROM register_write('me', ARRAY[%s]::uuid[], ARRAY[%s]::text[],"
+    " ARRAY[%s]::bigint[], ARRAY[%s]::bigint[], ARRAY[%s]::numeric[],"
+    " ARRAY['']::text[], ARRAY[%s]::uuid[], ARRAY[%s]::bigint[], '{}', '{}', '{}',"
+    " NULL)"
+)
+READ = "SELECT clock FROM register_read(%s::uuid[], '{}', '{}', TRUE)"
 
 
 @pytest.fixture
@@ -118,6 +118,15 @@ REFUSED = [
     "UPDATE issuers_tokenprice SET price_cents = 1",
     "DELETE FROM issuers_ledgerposting",
     "INSERT INTO issuers_ledgerposting TABLE issuers_ledgerposting",
+    "INSERT INTO issuers_ledgertransaction TABLE issuers_ledgertransaction",
+    "INSERT INTO issuers_tokenprice TABLE issuers_tokenprice",
+    "INSERT INTO issuers_ledgeraccount TABLE issuers_ledgeraccount",
+    "INSERT INTO issuers_entrykind VALUES ('GIFT', '{HOLDER}', '{HOLDER}')",
+    "UPDATE issuers_entrykind SET is_taken = FALSE",
+    "SELECT register_post(now(), '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}',"
+    " '{}', '{}', '{}', '{}', '{}', '{}', '{}')",
+    "SELECT register_hold('{}')",
+    "SELECT register_open('{}')",
     "UPDATE issuers_token SET created_at = created_at - interval '1 year'",
     "DELETE FROM issuers_token",
     "UPDATE accounts_userholdername SET name = 'x'",
@@ -165,17 +174,15 @@ def test_an_honest_entry_is_accepted_and_makes_what_follows(register: Register):
 
 
 WRONG: dict[str, dict[str, Any]] = {
-    "a number that is not the next": {"seq": 5},
-    "ten months back": {"effective_at": timezone.now() - timedelta(days=300)},
-    "to come": {"effective_at": timezone.now() + timedelta(hours=1)},
-    "recorded in 1999": {"recorded_at": "1999-01-01Z"},
-    "more than is owned": {"amount": 301, "holders_after": 1},
-    "too few holders": {"holders_after": 1},
-    "more supply": {"supply_after": 1501},
-    "more held": {"held_after": 501},
-    "a transfer without a source": {"source_id": None, "supply_after": 1510},
+    "more than is owned": {"amount": 301},
+    "a part of a unit": {"amount": "0.4"},
+    "no number": {"amount": "NaN"},
+    "without end": {"amount": "Infinity"},
+    "a transfer without a source": {"source_id": None},
     "nothing moved": {"amount": 0},
+    "less than nothing": {"amount": -1},
     "a kind that is none": {"kind": "GIFT"},
+    "a trade": {"kind": "TRADE"},
     "a mint from someone": {"kind": "MINT"},
     "a burn to someone": {"kind": "BURN"},
     "an allocation by a holder": {"kind": "ALLOCATE"},
@@ -183,6 +190,7 @@ WRONG: dict[str, dict[str, Any]] = {
     "a delivery of nothing": {"kind": "LEGACY_DELIVERY"},
     "a reversal of another entry": {"kind": "REVERSAL", "reverses": 2},
     "a reversal of none": {"kind": "REVERSAL"},
+    "a transfer that reverses": {"reverses": 2},
     "an account that is not there": {"target_id": 10**9},
 }
 
@@ -194,23 +202,18 @@ def test_an_entry_that_does_not_follow_is_refused(register: Register, wrong: str
     assert register.state() == before
 
 
-def test_an_entry_without_the_head_s_lock_is_refused(register: Register):
-    refuses(*register.entry(effective_at=timezone.now()), saying="under the lock")
-
-
 def test_no_more_is_made_than_is_authorized(register: Register):
     Token.objects.filter(pk=register.token).update(authorized_units=1500)
     made = {"kind": "MINT", "source_id": None, "amount": 1}
-    after = {"supply_after": 1501, "held_after": 501}
-    refuses(*register.entry(**made, **after), saying="next entry")
+    refuses(*register.entry(**made), saying="than are authorized")
     Token.objects.filter(pk=register.token).update(authorized_units=1501)
-    execute(*register.entry(**made, **after))
+    execute(*register.entry(**made))
 
 
 def test_a_treasury_gives_tokens_of_its_issuer_only(register: Register, world: World):
     other = ledger.treasury(world.quiet)
-    moved = {"kind": "RETURN", "target_id": other, "held_after": 490}
-    refuses(*register.entry(**moved), saying="accounts of its kind")
+    moved = {"kind": "RETURN", "target_id": other}
+    refuses(*register.entry(**moved), saying="of the token's issuer")
     execute(*register.entry(**moved | {"target_id": register.own}))
 
 
@@ -229,41 +232,62 @@ def test_a_line_is_delivered_by_an_entry_and_by_nothing_else(
     )
     delivery = {
         "kind": "LEGACY_DELIVERY", "source_id": None, "target_id": register.a,
-        "amount": 7, "supply_after": 1507, "held_after": 507,
-        "legacy_shareholder_id": line.pk,
+        "amount": 7, "legacy_shareholder_id": line.pk,
     }  # fmt: skip
-    for wrong in (
-        {"target_id": register.b},
-        {"amount": 8, "supply_after": 1508, "held_after": 508},
-    ):
+    for wrong in ({"target_id": register.b}, {"amount": 8}):
         refuses(*register.entry(**delivery | wrong), saying="that are PENDING")
     execute(*register.entry(**delivery))
     line.refresh_from_db()
     assert (line.status, line.ledger_seq) == ("DELIVERED", 4)
 
 
-def test_a_profile_of_another_user_gets_no_account(register: Register, world: World):
-    free = User.objects.create(type="INDIVIDUAL", first_name="Cy", last_name="Berg")
-    profile = UserHolder.objects.create(user=world.owner, name="Lumen")
-    refuses(
-        "INSERT INTO issuers_ledgeraccount (kind, holder_id, user_id)"
-        " VALUES ('HOLDER', %s, %s)",
-        [profile.pk, free.pk],
-        saying="is not that of user",
-    )
-
-
-def test_a_history_is_committed_with_its_ledger_open(world: World):
+@pytest.mark.django_db(transaction=True)
+def test_a_past_is_written_once_and_by_its_transaction_alone(world: World):
     """Else more could be written before what was answered."""
     [user] = people(1)
     [account] = ledger.holder_accounts([user.pk]).values()
-    mint = (
-        "INSERT INTO issuers_ledgertransaction (token_id, seq, kind, target_id, amount,"
-        " effective_at, supply_after, held_after, holders_after, actor, reason)"
-        " VALUES (%s, 1, 'MINT', %s, 1, %s, 1, 1, 1, 'me', '')"
-    )
     token = world.private_token
-    refuses(mint, [token.pk, account, token.created_at], saying="is not open")
+    mint = Entry(token.pk, Kind.MINT, 1, None, account, at=token.created_at)
+    with pytest.raises(Error, match="new in this transaction"):
+        ledger.write_history([token.pk], [mint], "me")
+    with past(token.issuer):
+        ledger.write_history([token.pk], [mint], "me")
+        assert TokenLedgerHead.objects.get(token=token).is_open
+        # The same transaction may go on with it.
+        execute(*history(token.pk, account, "MINT", timezone.now()))
+    with past(token.issuer):
+        for kind, at, saying in (
+            ("MINT", timezone.now(), "new in this transaction"),
+            ("TRADE", timezone.now(), "new in this transaction"),
+        ):
+            refuses(*history(token.pk, account, kind, at), saying=saying)
+
+
+def history(token: Any, account: int, kind: str, at: datetime) -> tuple[str, list[Any]]:
+    return (
+        "SELECT register_history('me', ARRAY[%s]::uuid[], ARRAY[%s],"
+        " ARRAY[NULL]::bigint[], ARRAY[%s]::bigint[], ARRAY[1]::numeric[], ARRAY[''],"
+        " ARRAY[NULL]::uuid[],"
+        " ARRAY[%s]::timestamptz[], '{}', '{}', '{}', '{}')",
+        [token, kind, account, at],
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "ago", "saying"),
+    [
+        ("MINT", timedelta(hours=-1), "none of them is to come"),
+        ("MINT", timedelta(days=9_999), "not before the last one"),
+        ("TRADE", timedelta(0), "no trades and no reversals"),
+    ],
+)
+def test_a_past_has_times_that_rise(
+    world: World, kind: str, ago: timedelta, saying: str
+):
+    [user] = people(1)
+    [account] = ledger.holder_accounts([user.pk]).values()
+    token = world.private_token.pk
+    refuses(*history(token, account, kind, timezone.now() - ago), saying=saying)
 
 
 def test_an_account_moves_by_its_history_alone(world: World, db: None):
@@ -367,12 +391,9 @@ def test_a_guard_that_its_owner_attaches_elsewhere_does_nothing(register: Regist
 def test_a_temporary_table_takes_no_table_s_place(register: Register):
     for table in ("issuers_tokenledgerhead", "issuers_ledgerposting"):
         execute(f"CREATE TEMP TABLE {table} (LIKE public.{table})")
-    statement, values = register.entry(amount=301, holders_after=1)
-    public = statement.replace("INTO issuers", "INTO public.issuers")
     execute("INSERT INTO issuers_tokenledgerhead TABLE public.issuers_tokenledgerhead")
-    refuses(public, values, saying="is_not_negative")
-    statement, values = register.entry()
-    execute(statement, values)
+    refuses(*register.entry(amount=301), saying="is_not_negative")
+    execute(*register.entry())
     for table in ("issuers_tokenledgerhead", "issuers_ledgerposting"):
         execute(f"DROP TABLE pg_temp.{table}")
     assert LedgerPosting.objects.filter(seq=4).count() == 2
@@ -595,7 +616,7 @@ def test_a_line_of_another_issuer_is_not_delivered(register: Register, world: Wo
     )  # fmt: skip
     delivery = register.entry(
         kind="LEGACY_DELIVERY", source_id=None, target_id=register.a, amount=7,
-        supply_after=1507, held_after=507, legacy_shareholder_id=line.pk,
+        legacy_shareholder_id=line.pk,
     )  # fmt: skip
     refuses(*delivery, saying="that are PENDING")
 

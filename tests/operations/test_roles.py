@@ -173,9 +173,7 @@ def test_it_prints_what_it_would_run(application: dict[str, str]):
     role = application["USER"]
     printed = grant(role, "application")
     assert printed.startswith("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
-    assert (
-        f'GRANT SELECT, INSERT ON "issuers_ledgertransaction" TO "{role}";\n' in printed
-    )
+    assert f'GRANT SELECT, INSERT ON "issuers_legacyimport" TO "{role}";\n' in printed
     # `verify` makes temporary tables, also where not everyone may.
     database = connection.settings_dict["NAME"]
     assert f'GRANT CONNECT, TEMPORARY ON DATABASE "{database}" TO "{role}";' in printed

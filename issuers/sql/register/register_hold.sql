@@ -1,6 +1,6 @@
 -- Locks the heads of ledgers, takes the time of the next entries, and returns what a
 -- writer needs to know. Waits at most a second for a last time that lies ahead.
--- called by: application
+-- called by: release before
 -- raises: restrict_violation
 -- locks: issuers_tokenledgerhead (FOR UPDATE)
 CREATE OR REPLACE FUNCTION public.register_hold(tokens uuid[])

@@ -1,5 +1,5 @@
 -- Opens ledgers, so that tables show their entries.
--- called by: application
+-- called by: release before
 CREATE OR REPLACE FUNCTION public.register_open(tokens uuid[])
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
