@@ -34,6 +34,7 @@ REVOKE ALL ON FUNCTION public.trading_count_orders() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER trading_count_orders AFTER INSERT ON public.trading_order
     REFERENCING NEW TABLE AS changed FOR EACH STATEMENT
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.trading_count_orders();
 ALTER TABLE public.trading_order ENABLE ALWAYS TRIGGER trading_count_orders;
 

@@ -33,4 +33,5 @@ REVOKE ALL ON FUNCTION public.trading_tell_orders() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER trading_tell_orders AFTER INSERT ON public.trading_orderevent
     REFERENCING NEW TABLE AS entered FOR EACH STATEMENT
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.trading_tell_orders();

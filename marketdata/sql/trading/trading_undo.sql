@@ -88,6 +88,11 @@ BEGIN
     FROM (VALUES (0, buy.id), (1, sell.id)) AS s (side, id) ORDER BY s.side;
     UPDATE trading_market m SET last_event = event + 1, last_at = at
         WHERE m.token_id = of_token;
+    PERFORM events_write(NULL, ARRAY[buy.partner_id, sell.partner_id],
+        ARRAY['TRADE_BUSTED', 'TRADE_BUSTED'], ARRAY[buy.id, sell.id], NULL,
+        ARRAY[of_token, of_token], ARRAY[buy.account_id, sell.account_id], NULL,
+        ARRAY[event, event + 1], ARRAY[trade.price, trade.price],
+        ARRAY[trade.quantity, trade.quantity], NULL, ARRAY[of_trade, of_trade]);
     RETURN NEXT;
 END $$;
 REVOKE ALL ON FUNCTION public.trading_undo(uuid, bigint, text, text, text) FROM PUBLIC;
