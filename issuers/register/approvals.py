@@ -4,6 +4,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from django.db import IntegrityError
 from django.db.models import Model
 
 from accounts.approvals.four_eyes import Preview, Superseded
@@ -121,6 +122,10 @@ class EnterUnits:
             [recorded] = ledger.record([entry], request.filed_by.email or "")
         except LedgerError as error:
             raise Superseded(str(error)) from None
+        except IntegrityError:
+            # The content may differ because the supply has changed.
+            self.preview(request)
+            raise
         written = LedgerTransaction.objects.get(
             token=entry.token_id, seq=recorded.number
         )
@@ -242,6 +247,10 @@ class SetPrice:
             )
         except LedgerError as error:
             raise Superseded(str(error)) from None
+        except IntegrityError:
+            # The content may differ because another price came first.
+            self.check(content)
+            raise
         others = TokenPrice.objects.filter(
             token=content["token"],
             number__gt=content["after"],

@@ -309,7 +309,7 @@ def test_a_price_follows_the_one_that_was_seen(token, ana, ben):
         carry_out(requests[1], SetPrice())
     with pytest.raises(DatabaseError, match="needs an approval"):
         ledger.set_price(token.pk, 700, "MANUAL", "ana")
-    with pytest.raises(DatabaseError, match="is of no trade of this transaction"):
+    with pytest.raises(DatabaseError, match="Only a market enters trades"):
         ledger.set_price(token.pk, 700, "TRADE", "ana")
     assert [p.price_cents for p in TokenPrice.objects.all()] == [500]
 
