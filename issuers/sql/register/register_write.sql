@@ -140,8 +140,11 @@ BEGIN
         SELECT x.*, k.approval
         FROM unnest(tokens, numbers, priced) WITH ORDINALITY
             AS d (token, number, priced, place)
-        JOIN issuers_ledgertransaction x
-            ON x.token_id = d.token AND x.seq = d.number AND NOT d.priced
+        -- LATERAL looks each entry up, and never all of a token.
+        CROSS JOIN LATERAL (
+            SELECT * FROM issuers_ledgertransaction y
+            WHERE y.token_id = d.token AND y.seq = d.number AND NOT d.priced LIMIT 1
+        ) x
         JOIN issuers_entrykind k ON k.name = x.kind AND k.approval IS NOT NULL
         JOIN issuers_token t ON t.id = x.token_id
         JOIN issuers_issuer i ON i.id = t.issuer_id
@@ -160,8 +163,10 @@ BEGIN
                     AND y.source <> 'TRADE') AS before
             FROM unnest(tokens, numbers, priced) WITH ORDINALITY
                 AS d (token, number, priced, place)
-            JOIN issuers_tokenprice x
-                ON x.token_id = d.token AND x.number = d.number AND d.priced
+            CROSS JOIN LATERAL (
+                SELECT * FROM issuers_tokenprice y
+                WHERE y.token_id = d.token AND y.number = d.number AND d.priced LIMIT 1
+            ) x
             JOIN issuers_token t ON t.id = x.token_id
             JOIN issuers_issuer i ON i.id = t.issuer_id
             WHERE i.recorded_in IS DISTINCT FROM made_now
