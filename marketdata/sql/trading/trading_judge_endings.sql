@@ -17,7 +17,9 @@ DECLARE
     wrong text;
 BEGIN
     SELECT format('%s of order %s', e.reason, o.id) INTO wrong
-    FROM trading_orderevent e JOIN trading_order o ON o.id = e.order_id
+    FROM trading_orderevent e
+    CROSS JOIN LATERAL (
+        SELECT * FROM trading_order x WHERE x.id = e.order_id LIMIT 1) o
     LEFT JOIN LATERAL (
         -- The order that it met: of those that came, the next one.
         SELECT t.ledger_account_id AS account, t.quantity FROM trading_orderevent n

@@ -17,7 +17,9 @@ DECLARE
     wrong uuid;
 BEGIN
     SELECT o.id INTO wrong
-    FROM trading_orderevent e JOIN trading_order o ON o.id = e.order_id
+    FROM trading_orderevent e
+    CROSS JOIN LATERAL (
+        SELECT * FROM trading_order x WHERE x.id = e.order_id LIMIT 1) o
     CROSS JOIN LATERAL register_standing(of_token, ARRAY[o.ledger_account_id],
         judged_at, FALSE) s
     LEFT JOIN issuers_holderbalance b

@@ -25,10 +25,12 @@ BEGIN
         SELECT x.sequence, t.id AS taker, t.priority AS came, m.priority, m.side,
             CASE m.side WHEN 1 THEN x.price ELSE -x.price END AS price, x.quantity
         FROM trading_execution x
-        JOIN trading_order t ON t.id
-            = CASE x.aggressor WHEN 0 THEN x.buy_order_id ELSE x.sell_order_id END
-        JOIN trading_order m ON m.id
-            = CASE x.aggressor WHEN 0 THEN x.sell_order_id ELSE x.buy_order_id END
+        CROSS JOIN LATERAL (
+            SELECT o.id, o.priority FROM trading_order o WHERE o.id = CASE x.aggressor
+                WHEN 0 THEN x.buy_order_id ELSE x.sell_order_id END LIMIT 1) t
+        CROSS JOIN LATERAL (
+            SELECT o.side, o.priority FROM trading_order o WHERE o.id = CASE x.aggressor
+                WHEN 0 THEN x.sell_order_id ELSE x.buy_order_id END LIMIT 1) m
         WHERE x.token_id = of_token AND x.sequence > since_trade
     ), taken AS MATERIALIZED (
         SELECT e.number, e.order_id, o.side,
@@ -36,7 +38,9 @@ BEGIN
                 ELSE f.price END AS last_price,
             CASE WHEN r.rests THEN 9223372036854775807 ELSE f.priority END
                 AS last_priority
-        FROM events e JOIN trading_order o ON o.id = e.order_id
+        FROM events e
+        CROSS JOIN LATERAL (
+            SELECT x.side FROM trading_order x WHERE x.id = e.order_id LIMIT 1) o
         LEFT JOIN LATERAL (
             SELECT sum(m.quantity) AS units,
                 (array_agg(m.price ORDER BY m.sequence DESC))[1] AS price,
@@ -71,7 +75,9 @@ BEGIN
             UNION ALL
             SELECT o.side, CASE o.side WHEN 1 THEN o.limit_price ELSE -o.limit_price END,
                 o.priority, e.number
-            FROM events e JOIN trading_order o ON o.id = e.order_id
+            FROM events e
+            CROSS JOIN LATERAL (
+                SELECT * FROM trading_order x WHERE x.id = e.order_id LIMIT 1) o
             WHERE e.kind = 'ORDER_CANCELLED' AND e.reason = 'NOT_ELIGIBLE'
         ) m ON m.side <> t.side AND m.came > t.number AND m.priority < t.number
             AND (m.price, m.priority) < (t.last_price, t.last_priority)
