@@ -120,6 +120,12 @@ DECLARE
     buyers bigint[];
     paid_to bigint[];
     paid_by bigint[];
+    buys uuid[];
+    sells uuid[];
+    buyer_accounts uuid[];
+    seller_accounts uuid[];
+    aggressors smallint[];
+    fill_events bigint[];
     held_accounts bigint[];
     held_units numeric[];
     held_heads bigint[];
@@ -176,12 +182,15 @@ BEGIN
             o.quantity AS units, o.limit_price AS price, NULL AS reason, NULL AS actor,
             NULL::bigint AS came, o.side, o.filled, o.filled_value AS value, o.priority,
             o.ledger_account_id AS ledger_account, o.cash_account_id AS cash_account,
-            NULL::bigint AS nth
-        FROM trading_order o
-        WHERE o.id = ANY (orders) AND o.token_id = of_token AND o.status = 'OPEN'
+            NULL::bigint AS nth, o.account_id AS account
+        FROM (SELECT DISTINCT s.id FROM steps s) AS s
+        -- LATERAL looks each order up, whatever the planner knows of the tables.
+        CROSS JOIN LATERAL (
+            SELECT * FROM trading_order x WHERE x.id = s.id LIMIT 1) o
+        WHERE o.token_id = of_token AND o.status = 'OPEN'
         UNION ALL
         SELECT 0, 0, NULL, n.id, NULL, NULL, NULL, NULL, NULL, NULL, n.side, 0, 0, 0,
-            l.id, c.id, n.nth
+            l.id, c.id, n.nth, a.id
         FROM unnest(new_orders, accounts, sides) WITH ORDINALITY
             AS n (id, account, side, nth)
         JOIN accounts_account a ON a.id = n.account
@@ -189,11 +198,11 @@ BEGIN
         LEFT JOIN accounts_cashaccount c ON c.account_id = n.account
         UNION ALL
         SELECT s.step, 0, s.kind, s.id, s.message, s.units, s.price, s.reason, s.actor,
-            s.came, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+            s.came, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
         FROM steps s
         UNION ALL
         SELECT s.step, 1, s.kind, orders[s.came], s.message, s.units, NULL, NULL,
-            actors[s.came], s.came, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+            actors[s.came], s.came, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
         FROM steps s WHERE s.kind = 'ORDER_TRADED'
     ), known AS (
         SELECT l.step, l.part, l.kind, l.id, l.message, l.units, l.price, l.actor,
@@ -205,6 +214,7 @@ BEGIN
             first_value(l.ledger_account) OVER w AS ledger_account,
             first_value(l.cash_account) OVER w AS cash_account,
             first_value(l.nth) OVER w AS nth,
+            first_value(l.account) OVER w AS account,
             coalesce(first_value(l.units) OVER w, min(l.units) FILTER (
                 WHERE l.kind = 'ORDER_ACCEPTED') OVER w) AS quantity_before,
             coalesce(first_value(l.price) OVER w, min(l.price) FILTER (
@@ -215,7 +225,8 @@ BEGIN
     ), numbered AS (
         SELECT k.step, k.part, k.kind, k.id, k.message, k.actor, k.reason, k.came,
             k.side, k.filled_before, k.value_before, k.priority_before,
-            k.ledger_account, k.cash_account, k.nth, k.quantity_before, k.price_before,
+            k.ledger_account, k.cash_account, k.nth, k.account, k.quantity_before,
+            k.price_before,
             market.last_event + row_number() OVER by_number AS number,
             CASE WHEN k.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED') THEN k.price
                 WHEN k.kind = 'ORDER_TRADED' THEN CASE k.part WHEN 0 THEN k.price_before
@@ -269,7 +280,7 @@ BEGIN
             status_reason = nullif(e.reason, ''), priority = e.place,
             version = o.version + e.amended, last_event = e.number,
             updated_at = judged_at
-        FROM ends e WHERE e.nth IS NULL AND o.id = e.id AND o.token_id = of_token
+        FROM ends e WHERE e.nth IS NULL AND o.id = e.id
     ), noted AS (
         INSERT INTO trading_orderevent (token_id, number, kind, order_id, price,
             quantity, filled, remaining, value, priority, trade, reason, actor, at)
@@ -296,7 +307,13 @@ BEGIN
             min(e.ledger_account) FILTER (WHERE e.side = 1) AS seller,
             min(e.ledger_account) FILTER (WHERE e.side = 0) AS buyer,
             min(e.cash_account) FILTER (WHERE e.side = 1) AS paid_to,
-            min(e.cash_account) FILTER (WHERE e.side = 0) AS paid_by
+            min(e.cash_account) FILTER (WHERE e.side = 0) AS paid_by,
+            (min(e.id::text) FILTER (WHERE e.side = 0))::uuid AS buy,
+            (min(e.id::text) FILTER (WHERE e.side = 1))::uuid AS sell,
+            (min(e.account::text) FILTER (WHERE e.side = 0))::uuid AS buyer_account,
+            (min(e.account::text) FILTER (WHERE e.side = 1))::uuid AS seller_account,
+            min(e.side) FILTER (WHERE e.part = 1) AS aggressor,
+            max(e.number) AS event
         FROM events e WHERE e.kind = 'ORDER_TRADED' GROUP BY e.trade
     ), moves AS (
         -- A part of an order's units leaves the book, or rests in it.
@@ -332,10 +349,12 @@ BEGIN
     )
     SELECT k.wrong, h.accounts, h.units, h.heads, h.cents,
         c.sides, c.prices, c.units, c.ends,
-        t.prices, t.units, t.actors, t.sellers, t.buyers, t.paid_to, t.paid_by
+        t.prices, t.units, t.actors, t.sellers, t.buyers, t.paid_to, t.paid_by, t.buys,
+        t.sells, t.buyer_accounts, t.seller_accounts, t.aggressors, t.events
     INTO wrong, held_accounts, held_units, held_heads, held_cents,
         changed_sides, changed_prices, changed_units, changed_ends,
-        fill_prices, fill_units, fill_actors, sellers, buyers, paid_to, paid_by
+        fill_prices, fill_units, fill_actors, sellers, buyers, paid_to, paid_by, buys,
+        sells, buyer_accounts, seller_accounts, aggressors, fill_events
     FROM (
         SELECT min(coalesce(e.id::text, '')) FILTER (WHERE (
             e.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED', 'ORDER_TRADED',
@@ -368,7 +387,13 @@ BEGIN
             array_agg(t.seller ORDER BY t.trade) AS sellers,
             array_agg(t.buyer ORDER BY t.trade) AS buyers,
             array_agg(t.paid_to ORDER BY t.trade) AS paid_to,
-            array_agg(t.paid_by ORDER BY t.trade) AS paid_by
+            array_agg(t.paid_by ORDER BY t.trade) AS paid_by,
+            array_agg(t.buy ORDER BY t.trade) AS buys,
+            array_agg(t.sell ORDER BY t.trade) AS sells,
+            array_agg(t.buyer_account ORDER BY t.trade) AS buyer_accounts,
+            array_agg(t.seller_account ORDER BY t.trade) AS seller_accounts,
+            array_agg(t.aggressor ORDER BY t.trade) AS aggressors,
+            array_agg(t.event ORDER BY t.trade) AS events
         FROM trades t
     ) t;
     IF wrong IS NOT NULL OR cardinality(array_positions(kinds, 'ORDER_AMENDED')) > 0
@@ -481,24 +506,19 @@ BEGIN
         INSERT INTO trading_execution (token_id, sequence, buy_order_id, sell_order_id,
             buyer_account_id, seller_account_id, price, quantity, aggressor, ledger_seq,
             cash_transaction, event, at)
-        SELECT of_token, m.trade, b.id, s.id, b.account_id, s.account_id, m.price,
-            m.quantity, a.side, entry + m.trade - head.last_trade,
-            paid[m.trade - head.last_trade], t.number, judged_at
-        FROM trading_orderevent m
-        JOIN trading_orderevent t ON t.token_id = of_token AND t.number = m.number + 1
-            AND t.trade = m.trade
-        JOIN trading_order a ON a.id = t.order_id
-        JOIN trading_order b ON b.id = CASE a.side WHEN 0 THEN t.order_id ELSE m.order_id END
-        JOIN trading_order s ON s.id = CASE a.side WHEN 0 THEN m.order_id ELSE t.order_id END
-        WHERE m.token_id = of_token AND m.number > market.last_event
-            AND m.kind = 'ORDER_TRADED'
-        ORDER BY m.number;
-        SELECT x.sequence INTO wrong
-        FROM trading_execution x
-        JOIN trading_order b ON b.id = x.buy_order_id
-        JOIN trading_order s ON s.id = x.sell_order_id
-        WHERE x.token_id = of_token AND x.sequence > head.last_trade
-            AND (b.side = 0 AND s.side = 1 AND b.user_id <> s.user_id
+        SELECT of_token, head.last_trade + x.place, x.buy, x.sell, x.buyer, x.seller,
+            x.price, x.units, x.aggressor, entry + x.place, x.payment, x.event, judged_at
+        FROM unnest(buys, sells, buyer_accounts, seller_accounts, fill_prices,
+            fill_units, aggressors, paid, fill_events) WITH ORDINALITY AS x (buy, sell,
+            buyer, seller, price, units, aggressor, payment, event, place);
+        SELECT x.buy INTO wrong
+        FROM unnest(buys, sells, fill_prices, aggressors)
+            AS x (buy, sell, price, aggressor)
+        LEFT JOIN LATERAL (
+            SELECT * FROM trading_order o WHERE o.id = x.buy LIMIT 1) b ON TRUE
+        LEFT JOIN LATERAL (
+            SELECT * FROM trading_order o WHERE o.id = x.sell LIMIT 1) s ON TRUE
+        WHERE (b.side = 0 AND s.side = 1 AND b.user_id <> s.user_id
                 AND x.price <= b.limit_price AND x.price >= s.limit_price
                 AND (b.priority > s.priority) = (x.aggressor = 0)
                 AND (b.expires_at > judged_at) IS NOT FALSE
@@ -533,9 +553,15 @@ BEGIN
                 WHEN o.status = 'OPEN' AND (SELECT count(*) FROM trading_order x
                     WHERE x.account_id = o.account_id AND x.token_id = of_token
                         AND x.status = 'OPEN') > 1000 THEN 'open orders' END AS broken
-            FROM trading_orderevent e JOIN trading_order o ON o.id = e.order_id
-            JOIN accounts_account a ON a.id = o.account_id
-            JOIN accounts_partner p ON p.id = o.partner_id
+            FROM trading_orderevent e
+            CROSS JOIN LATERAL (
+                SELECT * FROM trading_order x WHERE x.id = e.order_id LIMIT 1) o
+            CROSS JOIN LATERAL (
+                SELECT x.status FROM accounts_account x
+                WHERE x.id = o.account_id LIMIT 1) a
+            CROSS JOIN LATERAL (
+                SELECT x.login FROM accounts_partner x
+                WHERE x.id = o.partner_id LIMIT 1) p
             WHERE e.token_id = of_token AND e.number > market.last_event
                 AND e.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED')
         ) j WHERE j.broken IS NOT NULL LIMIT 1;
@@ -702,6 +728,12 @@ DECLARE
     buyers bigint[];
     paid_to bigint[];
     paid_by bigint[];
+    buys uuid[];
+    sells uuid[];
+    buyer_accounts uuid[];
+    seller_accounts uuid[];
+    aggressors smallint[];
+    fill_events bigint[];
     held_accounts bigint[];
     held_units numeric[];
     held_heads bigint[];
@@ -758,12 +790,15 @@ BEGIN
             o.quantity AS units, o.limit_price AS price, NULL AS reason, NULL AS actor,
             NULL::bigint AS came, o.side, o.filled, o.filled_value AS value, o.priority,
             o.ledger_account_id AS ledger_account, o.cash_account_id AS cash_account,
-            NULL::bigint AS nth
-        FROM trading_order o
-        WHERE o.id = ANY (orders) AND o.token_id = of_token AND o.status = 'OPEN'
+            NULL::bigint AS nth, o.account_id AS account
+        FROM (SELECT DISTINCT s.id FROM steps s) AS s
+        -- LATERAL looks each order up, whatever the planner knows of the tables.
+        CROSS JOIN LATERAL (
+            SELECT * FROM trading_order x WHERE x.id = s.id LIMIT 1) o
+        WHERE o.token_id = of_token AND o.status = 'OPEN'
         UNION ALL
         SELECT 0, 0, NULL, n.id, NULL, NULL, NULL, NULL, NULL, NULL, n.side, 0, 0, 0,
-            l.id, c.id, n.nth
+            l.id, c.id, n.nth, a.id
         FROM unnest(new_orders, accounts, sides) WITH ORDINALITY
             AS n (id, account, side, nth)
         JOIN accounts_account a ON a.id = n.account
@@ -771,11 +806,11 @@ BEGIN
         LEFT JOIN accounts_cashaccount c ON c.account_id = n.account
         UNION ALL
         SELECT s.step, 0, s.kind, s.id, s.message, s.units, s.price, s.reason, s.actor,
-            s.came, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+            s.came, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
         FROM steps s
         UNION ALL
         SELECT s.step, 1, s.kind, orders[s.came], s.message, s.units, NULL, NULL,
-            actors[s.came], s.came, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+            actors[s.came], s.came, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
         FROM steps s WHERE s.kind = 'ORDER_TRADED'
     ), known AS (
         SELECT l.step, l.part, l.kind, l.id, l.message, l.units, l.price, l.actor,
@@ -787,6 +822,7 @@ BEGIN
             first_value(l.ledger_account) OVER w AS ledger_account,
             first_value(l.cash_account) OVER w AS cash_account,
             first_value(l.nth) OVER w AS nth,
+            first_value(l.account) OVER w AS account,
             coalesce(first_value(l.units) OVER w, min(l.units) FILTER (
                 WHERE l.kind = 'ORDER_ACCEPTED') OVER w) AS quantity_before,
             coalesce(first_value(l.price) OVER w, min(l.price) FILTER (
@@ -797,7 +833,8 @@ BEGIN
     ), numbered AS (
         SELECT k.step, k.part, k.kind, k.id, k.message, k.actor, k.reason, k.came,
             k.side, k.filled_before, k.value_before, k.priority_before,
-            k.ledger_account, k.cash_account, k.nth, k.quantity_before, k.price_before,
+            k.ledger_account, k.cash_account, k.nth, k.account, k.quantity_before,
+            k.price_before,
             market.last_event + row_number() OVER by_number AS number,
             CASE WHEN k.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED') THEN k.price
                 WHEN k.kind = 'ORDER_TRADED' THEN CASE k.part WHEN 0 THEN k.price_before
@@ -851,7 +888,7 @@ BEGIN
             status_reason = nullif(e.reason, ''), priority = e.place,
             version = o.version + e.amended, last_event = e.number,
             updated_at = judged_at
-        FROM ends e WHERE e.nth IS NULL AND o.id = e.id AND o.token_id = of_token
+        FROM ends e WHERE e.nth IS NULL AND o.id = e.id
     ), noted AS (
         INSERT INTO trading_orderevent (token_id, number, kind, order_id, price,
             quantity, filled, remaining, value, priority, trade, reason, actor, at)
@@ -878,7 +915,13 @@ BEGIN
             min(e.ledger_account) FILTER (WHERE e.side = 1) AS seller,
             min(e.ledger_account) FILTER (WHERE e.side = 0) AS buyer,
             min(e.cash_account) FILTER (WHERE e.side = 1) AS paid_to,
-            min(e.cash_account) FILTER (WHERE e.side = 0) AS paid_by
+            min(e.cash_account) FILTER (WHERE e.side = 0) AS paid_by,
+            (min(e.id::text) FILTER (WHERE e.side = 0))::uuid AS buy,
+            (min(e.id::text) FILTER (WHERE e.side = 1))::uuid AS sell,
+            (min(e.account::text) FILTER (WHERE e.side = 0))::uuid AS buyer_account,
+            (min(e.account::text) FILTER (WHERE e.side = 1))::uuid AS seller_account,
+            min(e.side) FILTER (WHERE e.part = 1) AS aggressor,
+            max(e.number) AS event
         FROM events e WHERE e.kind = 'ORDER_TRADED' GROUP BY e.trade
     ), moves AS (
         -- A part of an order's units leaves the book, or rests in it.
@@ -914,10 +957,12 @@ BEGIN
     )
     SELECT k.wrong, h.accounts, h.units, h.heads, h.cents,
         c.sides, c.prices, c.units, c.ends,
-        t.prices, t.units, t.actors, t.sellers, t.buyers, t.paid_to, t.paid_by
+        t.prices, t.units, t.actors, t.sellers, t.buyers, t.paid_to, t.paid_by, t.buys,
+        t.sells, t.buyer_accounts, t.seller_accounts, t.aggressors, t.events
     INTO wrong, held_accounts, held_units, held_heads, held_cents,
         changed_sides, changed_prices, changed_units, changed_ends,
-        fill_prices, fill_units, fill_actors, sellers, buyers, paid_to, paid_by
+        fill_prices, fill_units, fill_actors, sellers, buyers, paid_to, paid_by, buys,
+        sells, buyer_accounts, seller_accounts, aggressors, fill_events
     FROM (
         SELECT min(coalesce(e.id::text, '')) FILTER (WHERE (
             e.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED', 'ORDER_TRADED',
@@ -950,7 +995,13 @@ BEGIN
             array_agg(t.seller ORDER BY t.trade) AS sellers,
             array_agg(t.buyer ORDER BY t.trade) AS buyers,
             array_agg(t.paid_to ORDER BY t.trade) AS paid_to,
-            array_agg(t.paid_by ORDER BY t.trade) AS paid_by
+            array_agg(t.paid_by ORDER BY t.trade) AS paid_by,
+            array_agg(t.buy ORDER BY t.trade) AS buys,
+            array_agg(t.sell ORDER BY t.trade) AS sells,
+            array_agg(t.buyer_account ORDER BY t.trade) AS buyer_accounts,
+            array_agg(t.seller_account ORDER BY t.trade) AS seller_accounts,
+            array_agg(t.aggressor ORDER BY t.trade) AS aggressors,
+            array_agg(t.event ORDER BY t.trade) AS events
         FROM trades t
     ) t;
     IF wrong IS NOT NULL OR cardinality(array_positions(kinds, 'ORDER_AMENDED')) > 0
@@ -1063,24 +1114,19 @@ BEGIN
         INSERT INTO trading_execution (token_id, sequence, buy_order_id, sell_order_id,
             buyer_account_id, seller_account_id, price, quantity, aggressor, ledger_seq,
             cash_transaction, event, at)
-        SELECT of_token, m.trade, b.id, s.id, b.account_id, s.account_id, m.price,
-            m.quantity, a.side, entry + m.trade - head.last_trade,
-            paid[m.trade - head.last_trade], t.number, judged_at
-        FROM trading_orderevent m
-        JOIN trading_orderevent t ON t.token_id = of_token AND t.number = m.number + 1
-            AND t.trade = m.trade
-        JOIN trading_order a ON a.id = t.order_id
-        JOIN trading_order b ON b.id = CASE a.side WHEN 0 THEN t.order_id ELSE m.order_id END
-        JOIN trading_order s ON s.id = CASE a.side WHEN 0 THEN m.order_id ELSE t.order_id END
-        WHERE m.token_id = of_token AND m.number > market.last_event
-            AND m.kind = 'ORDER_TRADED'
-        ORDER BY m.number;
-        SELECT x.sequence INTO wrong
-        FROM trading_execution x
-        JOIN trading_order b ON b.id = x.buy_order_id
-        JOIN trading_order s ON s.id = x.sell_order_id
-        WHERE x.token_id = of_token AND x.sequence > head.last_trade
-            AND (b.side = 0 AND s.side = 1 AND b.user_id <> s.user_id
+        SELECT of_token, head.last_trade + x.place, x.buy, x.sell, x.buyer, x.seller,
+            x.price, x.units, x.aggressor, entry + x.place, x.payment, x.event, judged_at
+        FROM unnest(buys, sells, buyer_accounts, seller_accounts, fill_prices,
+            fill_units, aggressors, paid, fill_events) WITH ORDINALITY AS x (buy, sell,
+            buyer, seller, price, units, aggressor, payment, event, place);
+        SELECT x.buy INTO wrong
+        FROM unnest(buys, sells, fill_prices, aggressors)
+            AS x (buy, sell, price, aggressor)
+        LEFT JOIN LATERAL (
+            SELECT * FROM trading_order o WHERE o.id = x.buy LIMIT 1) b ON TRUE
+        LEFT JOIN LATERAL (
+            SELECT * FROM trading_order o WHERE o.id = x.sell LIMIT 1) s ON TRUE
+        WHERE (b.side = 0 AND s.side = 1 AND b.user_id <> s.user_id
                 AND x.price <= b.limit_price AND x.price >= s.limit_price
                 AND (b.priority > s.priority) = (x.aggressor = 0)
                 AND (b.expires_at > judged_at) IS NOT FALSE
@@ -1115,9 +1161,15 @@ BEGIN
                 WHEN o.status = 'OPEN' AND (SELECT count(*) FROM trading_order x
                     WHERE x.account_id = o.account_id AND x.token_id = of_token
                         AND x.status = 'OPEN') > 1000 THEN 'open orders' END AS broken
-            FROM trading_orderevent e JOIN trading_order o ON o.id = e.order_id
-            JOIN accounts_account a ON a.id = o.account_id
-            JOIN accounts_partner p ON p.id = o.partner_id
+            FROM trading_orderevent e
+            CROSS JOIN LATERAL (
+                SELECT * FROM trading_order x WHERE x.id = e.order_id LIMIT 1) o
+            CROSS JOIN LATERAL (
+                SELECT x.status FROM accounts_account x
+                WHERE x.id = o.account_id LIMIT 1) a
+            CROSS JOIN LATERAL (
+                SELECT x.login FROM accounts_partner x
+                WHERE x.id = o.partner_id LIMIT 1) p
             WHERE e.token_id = of_token AND e.number > market.last_event
                 AND e.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED')
         ) j WHERE j.broken IS NOT NULL LIMIT 1;
@@ -1149,7 +1201,7 @@ CREATE OR REPLACE TRIGGER trading_tell_orders AFTER INSERT ON public.trading_ord
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("trading", "0016_carry_facts_by_windows"),
+        ("trading", "0017_look_orders_up_one_by_one"),
     ]
 
     operations = [migrations.RunSQL(FORWARD, BACKWARD)]
