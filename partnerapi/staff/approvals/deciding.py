@@ -1,4 +1,4 @@
-"""Who may decide a request on this page, and how the decision is signed."""
+"""The people that may decide a request on this page, and how they sign."""
 
 from collections.abc import Sequence
 from typing import Any
