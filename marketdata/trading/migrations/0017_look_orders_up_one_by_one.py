@@ -729,31 +729,6 @@ BEGIN
     IF kinds && ARRAY['ORDER_CANCELLED', 'ORDER_EXPIRED'] THEN
         PERFORM trading_judge_endings(of_token, market.last_event, judged_at);
     END IF;
-    -- A call that takes or amends orders is its transaction's last; of calls that end
-    -- orders others may follow, on other markets.
-    IF cardinality(new_orders) > 0 THEN
-        PERFORM accounts_count(array_agg(c.list), array_agg(c.key), array_agg(c.number),
-            last => TRUE)
-        FROM (
-            SELECT 'orders'::text AS list, o.partner_id AS key, count(*) AS number
-            FROM trading_order o WHERE o.id = ANY (new_orders) GROUP BY o.partner_id
-            UNION ALL
-            SELECT 'accountOrders', u.account, count(*) FROM unnest(accounts) AS u (account)
-            GROUP BY u.account
-        ) c;
-    END IF;
-    PERFORM events_write(NULL, array_agg(o.partner_id ORDER BY e.number),
-        array_agg(e.kind::text ORDER BY e.number), array_agg(o.id ORDER BY e.number),
-        NULL, array_agg(of_token ORDER BY e.number),
-        array_agg(o.account_id ORDER BY e.number), NULL,
-        array_agg(e.number ORDER BY e.number), array_agg(e.price ORDER BY e.number),
-        array_agg(e.quantity ORDER BY e.number),
-        array_agg(e.remaining ORDER BY e.number), array_agg(e.trade ORDER BY e.number),
-        array_agg(CASE WHEN e.kind IN ('ORDER_CANCELLED', 'ORDER_EXPIRED')
-            THEN e.reason END ORDER BY e.number),
-        last => kinds && ARRAY['ORDER_ACCEPTED', 'ORDER_AMENDED'])
-    FROM trading_orderevent e JOIN trading_order o ON o.id = e.order_id
-    WHERE e.token_id = of_token AND e.number > market.last_event;
     RETURN QUERY SELECT told, last, head.last_trade + fills, entry + fills, paid;
 END $$;
 REVOKE ALL ON FUNCTION public.trading_write(uuid, timestamp with time zone, text[], uuid[], integer[], bigint[], bigint[], text[], text[], boolean, uuid[], uuid[], smallint[], text[], timestamp with time zone[], text[]) FROM PUBLIC;
@@ -1450,31 +1425,6 @@ BEGIN
     IF kinds && ARRAY['ORDER_CANCELLED', 'ORDER_EXPIRED'] THEN
         PERFORM trading_judge_endings(of_token, market.last_event, judged_at);
     END IF;
-    -- A call that takes or amends orders is its transaction's last; of calls that end
-    -- orders others may follow, on other markets.
-    IF cardinality(new_orders) > 0 THEN
-        PERFORM accounts_count(array_agg(c.list), array_agg(c.key), array_agg(c.number),
-            last => TRUE)
-        FROM (
-            SELECT 'orders'::text AS list, o.partner_id AS key, count(*) AS number
-            FROM trading_order o WHERE o.id = ANY (new_orders) GROUP BY o.partner_id
-            UNION ALL
-            SELECT 'accountOrders', u.account, count(*) FROM unnest(accounts) AS u (account)
-            GROUP BY u.account
-        ) c;
-    END IF;
-    PERFORM events_write(NULL, array_agg(o.partner_id ORDER BY e.number),
-        array_agg(e.kind::text ORDER BY e.number), array_agg(o.id ORDER BY e.number),
-        NULL, array_agg(of_token ORDER BY e.number),
-        array_agg(o.account_id ORDER BY e.number), NULL,
-        array_agg(e.number ORDER BY e.number), array_agg(e.price ORDER BY e.number),
-        array_agg(e.quantity ORDER BY e.number),
-        array_agg(e.remaining ORDER BY e.number), array_agg(e.trade ORDER BY e.number),
-        array_agg(CASE WHEN e.kind IN ('ORDER_CANCELLED', 'ORDER_EXPIRED')
-            THEN e.reason END ORDER BY e.number),
-        last => kinds && ARRAY['ORDER_ACCEPTED', 'ORDER_AMENDED'])
-    FROM trading_orderevent e JOIN trading_order o ON o.id = e.order_id
-    WHERE e.token_id = of_token AND e.number > market.last_event;
     RETURN QUERY SELECT told, last, head.last_trade + fills, entry + fills, paid;
 END $$;
 REVOKE ALL ON FUNCTION public.trading_write(uuid, timestamp with time zone, text[], uuid[], integer[], bigint[], bigint[], text[], text[], boolean, uuid[], uuid[], smallint[], text[], timestamp with time zone[], text[]) FROM PUBLIC;
@@ -1483,7 +1433,7 @@ REVOKE ALL ON FUNCTION public.trading_write(uuid, timestamp with time zone, text
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("trading", "0017_orders_are_told_by_their_writer"),
+        ("trading", "0016_carry_facts_by_windows"),
     ]
 
     operations = [migrations.RunSQL(FORWARD, BACKWARD)]
