@@ -6,6 +6,7 @@ from functools import partial
 from uuid import UUID
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
@@ -32,8 +33,11 @@ NAMES = {"type": "INDIVIDUAL", "first_name": "A", "last_name": "B"}
 @pytest.fixture(autouse=True)
 def staff(db: None) -> None:
     """People who may do alone what is below a limit."""
+    rights = Permission.objects.filter(codename__in=["file_mint", "file_reversal"])
     for email in (ANA, BEN, CY):
-        appoint(User.objects.create_user(email, is_staff=True, **NAMES))
+        person = User.objects.create_user(email, is_staff=True, **NAMES)
+        person.user_permissions.set(rights)
+        appoint(person)
 
 
 def id_of(email: str) -> str:

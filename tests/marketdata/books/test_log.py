@@ -108,7 +108,7 @@ def test_a_price_that_the_register_refuses_leaves_the_trade(
     assert record(acme.pk, [Message(deals=[Deal(2**40, 1)])], ME).trade == 1
     assert Trade.objects.get().price_cents == 2**40
     assert TokenPrice.objects.count() == 0
-    assert [r.name for r in caplog.records] == ["issuers.register.ledger"]
+    assert [r.name for r in caplog.records] == ["marketdata.books.log"]
     say(acme, bid(1, 1))
     assert head_of(acme.pk) == (1, 1, 0)
 
