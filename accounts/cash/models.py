@@ -1,8 +1,8 @@
 """Cash: clients' money with the platform, in euro cents, by double entry.
 
-`accounts.cash.writer` writes transactions, which are append-only. From a transaction
-triggers write its two postings and the heads of the accounts; nothing else may. The
-sum of all balances is 0. The bank must hold the balance of BANK without its sign.
+Functions of the database write transactions, which are append-only, and with each its
+two postings and the heads of the accounts; nothing else may. The sum of all balances is
+0. The bank must hold the balance of BANK without its sign.
 """
 
 import uuid_utils.compat as uuid
@@ -80,7 +80,7 @@ class CashAccount(models.Model):
 class CashHead(models.Model):
     """The state of a cash account; a writer must lock its row.
 
-    `reserved` is the sum held by open orders and withdrawals; triggers maintain it.
+    `reserved` is the sum held by open orders and withdrawals.
     """
 
     cash_account = models.OneToOneField(
@@ -116,9 +116,9 @@ class CashHead(models.Model):
 class BankStatement(models.Model):
     """A bank statement, as it was booked; it never changes.
 
-    Triggers compare its closing balance with the books, and require the approval that
-    its deposits need. Older statements have no `made_in`, and their closing balance may
-    be missing or different.
+    `cash_book_statement` writes it whole: it compares the closing balance with the
+    books, and requires the approval that its deposits need. Older statements have no
+    `made_in`, and their closing balance may be missing or different.
     """
 
     id = models.BigAutoField(primary_key=True, editable=False)
@@ -295,7 +295,7 @@ class CashTransaction(models.Model):
 class CashPosting(models.Model):
     """One side of a transaction, and the cash account's balance after it.
 
-    A trigger writes it from its transaction, which has the foreign keys.
+    `cash_post` writes it with its transaction, which has the foreign keys.
     """
 
     pk = models.CompositePrimaryKey("cash_account_id", "number")
@@ -338,7 +338,7 @@ class Withdrawal(models.Model):
     """A payment to a client; its cash is reserved until it is paid or ends.
 
     A second person approves it. Only a bank line whose text has its payment reference
-    (ISO 11649) makes it PAID; a trigger assigns the reference and sets the status.
+    (ISO 11649) makes it PAID; the database assigns the reference.
     """
 
     Status = WithdrawalStatus

@@ -16,6 +16,7 @@ SET search_path = pg_catalog, public, pg_temp
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
 DECLARE
