@@ -323,7 +323,7 @@ ALONE = {
             WHERE o.id IN (x.buy_order_id, x.sell_order_id))
     """,
 }
-"""Rows that lack what follows from them, by what is told of them: counted."""
+"""Rows that lack what follows from them, by a name: counted."""
 
 
 def wrong_totals() -> dict[str, int]:

@@ -31,9 +31,11 @@ def run(sql: str, *values: object) -> None:
 def test_every_function_looks_in_pg_temp_last():
     with connection.cursor() as cursor:
         cursor.execute(UNPINNED, [])
-        assert cursor.fetchall() == []
+        assert {name.split("(")[0] for name, _ in cursor.fetchall()} == INLINED
 
 
+INLINED = {"accounts_written_directly", "cash_digest", "cash_names"}
+"""They become part of their callers' statements, and name all by its schema."""
 WRONG_CHECK_DIGIT = "FR0000120272"
 LEI = "529900T8BM49AURSDO55"
 WRONG_LEI = f"{LEI[:-2]}56"

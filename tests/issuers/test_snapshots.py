@@ -109,16 +109,12 @@ def order(one: Traders) -> None:
     place(one.token, sell(one.clients[0], 60, 100))
 
 
-def order_as_sql(one: Traders) -> None:
-    run("INSERT INTO trading_order SELECT * FROM trading_order")
-
-
 def suspend(one: Traders) -> None:
     staff = Actor("staff", is_staff=True)
     one.clients[0].change_status("SUSPENDED", staff, "Asked")
 
 
-UNITS = (record, Traders.enter, order, order_as_sql)
+UNITS = (record, Traders.enter, order)
 CHANGES = {
     "freeze": Change(lambda one: one.restrict("FREEZE"), UNITS),
     "lock-up": Change(
@@ -139,7 +135,7 @@ CHANGES = {
     "verified holders": Change(
         lambda one: approved_rule(one.token, "VERIFIED_HOLDERS", {}), UNITS
     ),
-    "suspension": Change(suspend, (order, order_as_sql)),
+    "suspension": Change(suspend, (order,)),
     "cash": Change(
         lambda one: place(one.token, buy(one.clients[0], 900, 100)), (order,)
     ),

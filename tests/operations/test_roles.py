@@ -100,9 +100,10 @@ def test_the_application_calls_the_functions_that_it_needs(db: None):
     opened = {
         name
         for (name,) in rows(
-            "SELECT oid::regprocedure::text FROM pg_proc WHERE prosecdef"
-            " AND pronamespace = 'public'::regnamespace"
+            "SELECT oid::regprocedure::text FROM pg_proc"
+            " WHERE pronamespace = 'public'::regnamespace"
             " AND has_function_privilege(oid, 'EXECUTE')"
+            " AND NOT has_function_privilege('public', oid, 'EXECUTE')"
         )
     }
     named = {

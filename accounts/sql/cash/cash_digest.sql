@@ -11,6 +11,6 @@ AS $$
         pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.concat_ws('|', cash_account,
             number, transaction, kind, delta, balance_after, extract(epoch FROM at),
             coalesce(reference, '-'), coalesce(reverses, 0), coalesce(assigns, 0),
-            coalesce(withdrawal::text, '-'), actor, reason), 'UTF8')), 'hex'), 16)
+            coalesce(withdrawal::pg_catalog.text, '-'), actor, reason), 'UTF8')), 'hex'), 16)
         )::bit(64)::bigint::numeric
 $$;

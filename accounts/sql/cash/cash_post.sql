@@ -47,7 +47,7 @@ BEGIN
             RAISE EXCEPTION 'Cash is reserved of cash accounts that exist.'
                 USING ERRCODE = 'restrict_violation';
         END IF;
-        RETURN '{}';
+        RETURN ARRAY[]::bigint[];
     END IF;
     IF (cash_post.at BETWEEN transaction_timestamp() AND clock_timestamp())
             IS NOT TRUE THEN

@@ -4,7 +4,7 @@
 -- issuer gets its token's. `last`: no writer of the transaction comes after this one.
 -- Then they are numbered now, behind those that the transaction collected before, and
 -- the heads stay locked until the commit. Else the commit numbers them, and one of a
--- kind, subject and partner is told once, with its last sequence of the ledger.
+-- kind, subject and partner is written once, with its last sequence of the ledger.
 -- called by: events_account_changed, events_announce_articles, events_article_changed,
 --     events_cash_changed, events_figures_changed, events_grant_changed,
 --     events_investor_changed, events_key_changed, events_legacy_delivered,

@@ -13,7 +13,6 @@ AS $$
 DECLARE
     claimed bigint[];
     one bigint;
-    place integer;
 BEGIN
     BEGIN
         -- By partner and key: two transactions that claim several do not close a circle.
