@@ -54,21 +54,26 @@ BEGIN
         WHERE e.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED')
     )
     SELECT j.order_id INTO wrong FROM (
-        SELECT t.order_id FROM taken t WHERE t.last_price IS NOT NULL AND t.side = 0
-            AND EXISTS (
-                SELECT FROM trading_order q
-                WHERE q.token_id = of_token AND q.side = 1 AND q.status = 'OPEN'
-                    AND q.limit_price <= t.last_price AND q.priority < t.number
-                    AND (q.limit_price < t.last_price OR q.priority < t.last_priority)
-                    AND (q.expires_at > judged_at) IS NOT FALSE)
+        -- Ordered, each of these two is a look-up in the index of the queues.
+        SELECT t.order_id FROM taken t
+        CROSS JOIN LATERAL (
+            SELECT FROM trading_order q
+            WHERE q.token_id = of_token AND q.side = 1 AND q.status = 'OPEN'
+                AND q.limit_price <= t.last_price AND q.priority < t.number
+                AND (q.limit_price < t.last_price OR q.priority < t.last_priority)
+                AND (q.expires_at > judged_at) IS NOT FALSE
+            ORDER BY q.limit_price, q.priority LIMIT 1) q
+        WHERE t.side = 0
         UNION ALL
-        SELECT t.order_id FROM taken t WHERE t.last_price IS NOT NULL AND t.side = 1
-            AND EXISTS (
-                SELECT FROM trading_order q
-                WHERE q.token_id = of_token AND q.side = 0 AND q.status = 'OPEN'
-                    AND q.limit_price >= -t.last_price AND q.priority < t.number
-                    AND (q.limit_price > -t.last_price OR q.priority < t.last_priority)
-                    AND (q.expires_at > judged_at) IS NOT FALSE)
+        SELECT t.order_id FROM taken t
+        CROSS JOIN LATERAL (
+            SELECT FROM trading_order q
+            WHERE q.token_id = of_token AND q.side = 0 AND q.status = 'OPEN'
+                AND q.limit_price >= -t.last_price AND q.priority < t.number
+                AND (q.limit_price > -t.last_price OR q.priority < t.last_priority)
+                AND (q.expires_at > judged_at) IS NOT FALSE
+            ORDER BY q.limit_price DESC, q.priority LIMIT 1) q
+        WHERE t.side = 1
         UNION ALL
         SELECT t.order_id FROM taken t JOIN (
             SELECT m.side, m.price, m.priority, m.came FROM met m

@@ -33,5 +33,6 @@ REVOKE ALL ON FUNCTION public.trading_settles_cash() FROM PUBLIC;
 DROP TRIGGER IF EXISTS trading_settles_cash ON public.accounts_cashtransaction;
 CREATE CONSTRAINT TRIGGER trading_settles_cash AFTER INSERT
     ON public.accounts_cashtransaction DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
-    WHEN (new.kind = 'TRADE' OR new.kind = 'REVERSAL')
+    WHEN ((new.kind = 'TRADE' OR new.kind = 'REVERSAL') AND
+        public.accounts_written_directly())
     EXECUTE FUNCTION public.trading_settles_cash();

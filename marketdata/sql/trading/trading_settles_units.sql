@@ -33,5 +33,6 @@ REVOKE ALL ON FUNCTION public.trading_settles_units() FROM PUBLIC;
 DROP TRIGGER IF EXISTS trading_settles_units ON public.issuers_ledgertransaction;
 CREATE CONSTRAINT TRIGGER trading_settles_units AFTER INSERT
     ON public.issuers_ledgertransaction DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
-    WHEN (new.kind = 'TRADE' OR new.kind = 'REVERSAL')
+    WHEN ((new.kind = 'TRADE' OR new.kind = 'REVERSAL') AND
+        public.accounts_written_directly())
     EXECUTE FUNCTION public.trading_settles_units();

@@ -13,7 +13,7 @@ def require_passkeys(apps, schema_editor):
 
 class Migration(migrations.Migration):
     atomic = False
-    dependencies = [("accounts", "0053_passkeys")]
+    dependencies = [("accounts", "0049_passkeys")]
 
     operations = [
         migrations.RunPython(

@@ -11,7 +11,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0052_events_are_written_once'),
+        ('accounts', '0048_when_access_rests'),
     ]
 
     operations = [

@@ -12,7 +12,7 @@ from partnerapi.core.migrating import DropIndexBeside
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("marketdata", "0021_register_writes")]
+    dependencies = [("marketdata", "0019_name_commands_of_today")]
 
     operations = [
         DropIndexBeside(

@@ -22,7 +22,7 @@ INSERT INTO issuers_entrykind (name, sources, targets, is_paused, is_taken, is_g
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('issuers', '0069_grants_are_written'),
+        ('issuers', '0064_reworded_refusals'),
     ]
 
     operations = [

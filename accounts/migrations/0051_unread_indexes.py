@@ -13,7 +13,7 @@ from partnerapi.core.migrating import DropIndexBeside
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("accounts", "0059_faster_cash")]
+    dependencies = [("accounts", "0050_signed_kinds")]
 
     operations = [
         DropIndexBeside(

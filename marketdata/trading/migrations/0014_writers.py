@@ -1,8 +1,38 @@
-"""Trading writers."""
+"""Functions read and write a market's orders."""
 
 from django.db import migrations
 
 FORWARD = r"""
+CREATE OR REPLACE FUNCTION public.trading_count_orders()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+BEGIN
+    IF TG_RELID <> 'trading_order'::regclass THEN
+        RAISE EXCEPTION 'trading_count_orders guards trading_order, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    IF TG_OP = 'INSERT' THEN
+        PERFORM accounts_count(array_agg(list), array_agg(key), array_agg(number))
+        FROM (SELECT 'orders'::text AS list, partner_id AS key, count(*) AS number
+            FROM changed GROUP BY partner_id
+            UNION ALL
+            SELECT 'accountOrders', account_id, count(*) FROM changed
+            GROUP BY account_id) c
+        HAVING count(*) > 0;
+    ELSE
+        PERFORM accounts_count(array_agg(list), array_agg(key), array_agg(-number))
+        FROM (SELECT 'orders'::text AS list, partner_id AS key, count(*) AS number
+            FROM changed GROUP BY partner_id
+            UNION ALL
+            SELECT 'accountOrders', account_id, count(*) FROM changed
+            GROUP BY account_id) c
+        HAVING count(*) > 0;
+    END IF;
+    RETURN NULL;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_count_orders() FROM PUBLIC;
+
 CREATE OR REPLACE FUNCTION public.trading_judge_book(of_token uuid, sides smallint[], prices bigint[], since_trade bigint)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
@@ -56,7 +86,9 @@ DECLARE
     wrong text;
 BEGIN
     SELECT format('%s of order %s', e.reason, o.id) INTO wrong
-    FROM trading_orderevent e JOIN trading_order o ON o.id = e.order_id
+    FROM trading_orderevent e
+    CROSS JOIN LATERAL (
+        SELECT * FROM trading_order x WHERE x.id = e.order_id LIMIT 1) o
     LEFT JOIN LATERAL (
         -- The order that it met: of those that came, the next one.
         SELECT t.ledger_account_id AS account, t.quantity FROM trading_orderevent n
@@ -167,7 +199,9 @@ DECLARE
     wrong uuid;
 BEGIN
     SELECT o.id INTO wrong
-    FROM trading_orderevent e JOIN trading_order o ON o.id = e.order_id
+    FROM trading_orderevent e
+    CROSS JOIN LATERAL (
+        SELECT * FROM trading_order x WHERE x.id = e.order_id LIMIT 1) o
     CROSS JOIN LATERAL register_standing(of_token, ARRAY[o.ledger_account_id],
         judged_at, FALSE) s
     LEFT JOIN issuers_holderbalance b
@@ -205,10 +239,12 @@ BEGIN
         SELECT x.sequence, t.id AS taker, t.priority AS came, m.priority, m.side,
             CASE m.side WHEN 1 THEN x.price ELSE -x.price END AS price, x.quantity
         FROM trading_execution x
-        JOIN trading_order t ON t.id
-            = CASE x.aggressor WHEN 0 THEN x.buy_order_id ELSE x.sell_order_id END
-        JOIN trading_order m ON m.id
-            = CASE x.aggressor WHEN 0 THEN x.sell_order_id ELSE x.buy_order_id END
+        CROSS JOIN LATERAL (
+            SELECT o.id, o.priority FROM trading_order o WHERE o.id = CASE x.aggressor
+                WHEN 0 THEN x.buy_order_id ELSE x.sell_order_id END LIMIT 1) t
+        CROSS JOIN LATERAL (
+            SELECT o.side, o.priority FROM trading_order o WHERE o.id = CASE x.aggressor
+                WHEN 0 THEN x.sell_order_id ELSE x.buy_order_id END LIMIT 1) m
         WHERE x.token_id = of_token AND x.sequence > since_trade
     ), taken AS MATERIALIZED (
         SELECT e.number, e.order_id, o.side,
@@ -216,7 +252,9 @@ BEGIN
                 ELSE f.price END AS last_price,
             CASE WHEN r.rests THEN 9223372036854775807 ELSE f.priority END
                 AS last_priority
-        FROM events e JOIN trading_order o ON o.id = e.order_id
+        FROM events e
+        CROSS JOIN LATERAL (
+            SELECT x.side FROM trading_order x WHERE x.id = e.order_id LIMIT 1) o
         LEFT JOIN LATERAL (
             SELECT sum(m.quantity) AS units,
                 (array_agg(m.price ORDER BY m.sequence DESC))[1] AS price,
@@ -230,28 +268,35 @@ BEGIN
         WHERE e.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED')
     )
     SELECT j.order_id INTO wrong FROM (
-        SELECT t.order_id FROM taken t WHERE t.last_price IS NOT NULL AND t.side = 0
-            AND EXISTS (
-                SELECT FROM trading_order q
-                WHERE q.token_id = of_token AND q.side = 1 AND q.status = 'OPEN'
-                    AND q.limit_price <= t.last_price AND q.priority < t.number
-                    AND (q.limit_price < t.last_price OR q.priority < t.last_priority)
-                    AND (q.expires_at > judged_at) IS NOT FALSE)
+        -- Ordered, each of these two is a look-up in the index of the queues.
+        SELECT t.order_id FROM taken t
+        CROSS JOIN LATERAL (
+            SELECT FROM trading_order q
+            WHERE q.token_id = of_token AND q.side = 1 AND q.status = 'OPEN'
+                AND q.limit_price <= t.last_price AND q.priority < t.number
+                AND (q.limit_price < t.last_price OR q.priority < t.last_priority)
+                AND (q.expires_at > judged_at) IS NOT FALSE
+            ORDER BY q.limit_price, q.priority LIMIT 1) q
+        WHERE t.side = 0
         UNION ALL
-        SELECT t.order_id FROM taken t WHERE t.last_price IS NOT NULL AND t.side = 1
-            AND EXISTS (
-                SELECT FROM trading_order q
-                WHERE q.token_id = of_token AND q.side = 0 AND q.status = 'OPEN'
-                    AND q.limit_price >= -t.last_price AND q.priority < t.number
-                    AND (q.limit_price > -t.last_price OR q.priority < t.last_priority)
-                    AND (q.expires_at > judged_at) IS NOT FALSE)
+        SELECT t.order_id FROM taken t
+        CROSS JOIN LATERAL (
+            SELECT FROM trading_order q
+            WHERE q.token_id = of_token AND q.side = 0 AND q.status = 'OPEN'
+                AND q.limit_price >= -t.last_price AND q.priority < t.number
+                AND (q.limit_price > -t.last_price OR q.priority < t.last_priority)
+                AND (q.expires_at > judged_at) IS NOT FALSE
+            ORDER BY q.limit_price DESC, q.priority LIMIT 1) q
+        WHERE t.side = 1
         UNION ALL
         SELECT t.order_id FROM taken t JOIN (
             SELECT m.side, m.price, m.priority, m.came FROM met m
             UNION ALL
             SELECT o.side, CASE o.side WHEN 1 THEN o.limit_price ELSE -o.limit_price END,
                 o.priority, e.number
-            FROM events e JOIN trading_order o ON o.id = e.order_id
+            FROM events e
+            CROSS JOIN LATERAL (
+                SELECT * FROM trading_order x WHERE x.id = e.order_id LIMIT 1) o
             WHERE e.kind = 'ORDER_CANCELLED' AND e.reason = 'NOT_ELIGIBLE'
         ) m ON m.side <> t.side AND m.came > t.number AND m.priority < t.number
             AND (m.price, m.priority) < (t.last_price, t.last_priority)
@@ -451,6 +496,74 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION public.trading_read(uuid, uuid[], smallint[], bigint[], text[], bigint, bigint, integer, numeric, numeric, uuid[], integer, boolean) FROM PUBLIC;
 
+CREATE OR REPLACE FUNCTION public.trading_tell_orders()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = 'off'
+SET enable_mergejoin = 'off'
+SET enable_seqscan = 'off'
+AS $$
+BEGIN
+    IF TG_RELID <> 'trading_orderevent'::regclass THEN
+        RAISE EXCEPTION 'trading_tell_orders guards trading_orderevent, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    PERFORM events_write(NULL, array_agg(o.partner_id ORDER BY e.token_id, e.number),
+        array_agg(e.kind::text ORDER BY e.token_id, e.number),
+        array_agg(o.id ORDER BY e.token_id, e.number), NULL,
+        array_agg(e.token_id ORDER BY e.token_id, e.number),
+        array_agg(o.account_id ORDER BY e.token_id, e.number), NULL,
+        array_agg(e.number ORDER BY e.token_id, e.number),
+        array_agg(e.price ORDER BY e.token_id, e.number),
+        array_agg(e.quantity ORDER BY e.token_id, e.number),
+        array_agg(e.remaining ORDER BY e.token_id, e.number),
+        array_agg(e.trade ORDER BY e.token_id, e.number),
+        array_agg(CASE WHEN e.kind IN ('ORDER_CANCELLED', 'ORDER_EXPIRED')
+            THEN e.reason END ORDER BY e.token_id, e.number))
+    FROM entered e JOIN trading_order o ON o.id = e.order_id
+    HAVING count(*) > 0;
+    RETURN NULL;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_tell_orders() FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_tell_registers()
+RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = 'off'
+SET enable_mergejoin = 'off'
+SET enable_seqscan = 'off'
+AS $$
+#variable_conflict use_column
+DECLARE
+    told_now bigint;
+    tokens uuid[];
+    sequences bigint[];
+BEGIN
+    IF NOT pg_try_advisory_xact_lock(hashtextextended('registers that moved', 0)) THEN
+        RETURN 0;
+    END IF;
+    WITH moved AS (
+        INSERT INTO trading_registertold AS r (token_id, ledger_seq)
+        SELECT m.token_id, h.last_seq FROM trading_market m
+        JOIN issuers_tokenledgerhead h ON h.token_id = m.token_id
+        LEFT JOIN trading_registertold told ON told.token_id = m.token_id
+        WHERE EXISTS (SELECT FROM issuers_ledgertransaction l
+            WHERE l.token_id = m.token_id AND l.kind = 'TRADE'
+                AND l.seq > coalesce(told.ledger_seq, 0))
+        ORDER BY m.token_id
+        ON CONFLICT (token_id) DO UPDATE SET ledger_seq = excluded.ledger_seq
+        RETURNING r.token_id, r.ledger_seq
+    )
+    SELECT count(*), array_agg(m.token_id ORDER BY m.token_id),
+        array_agg(m.ledger_seq ORDER BY m.token_id) INTO told_now, tokens, sequences
+    FROM moved m;
+    PERFORM events_write(array_fill('GRANTED'::text, ARRAY[told_now::integer]), NULL,
+        array_fill('REGISTER_CHANGED'::text, ARRAY[told_now::integer]), tokens, NULL,
+        tokens, NULL, sequences);
+    RETURN told_now;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_tell_registers() FROM PUBLIC;
+
 CREATE OR REPLACE FUNCTION public.trading_undo(of_token uuid, of_trade bigint, why text, requested_by text, approved_by text)
 RETURNS TABLE(entry bigint, payment bigint, event bigint, at timestamp with time zone) LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
@@ -530,6 +643,11 @@ BEGIN
     FROM (VALUES (0, buy.id), (1, sell.id)) AS s (side, id) ORDER BY s.side;
     UPDATE trading_market m SET last_event = event + 1, last_at = at
         WHERE m.token_id = of_token;
+    PERFORM events_write(NULL, ARRAY[buy.partner_id, sell.partner_id],
+        ARRAY['TRADE_BUSTED', 'TRADE_BUSTED'], ARRAY[buy.id, sell.id], NULL,
+        ARRAY[of_token, of_token], ARRAY[buy.account_id, sell.account_id], NULL,
+        ARRAY[event, event + 1], ARRAY[trade.price, trade.price],
+        ARRAY[trade.quantity, trade.quantity], NULL, ARRAY[of_trade, of_trade]);
     RETURN NEXT;
 END $$;
 REVOKE ALL ON FUNCTION public.trading_undo(uuid, bigint, text, text, text) FROM PUBLIC;
@@ -563,6 +681,12 @@ DECLARE
     buyers bigint[];
     paid_to bigint[];
     paid_by bigint[];
+    buys uuid[];
+    sells uuid[];
+    buyer_accounts uuid[];
+    seller_accounts uuid[];
+    aggressors smallint[];
+    fill_events bigint[];
     held_accounts bigint[];
     held_units numeric[];
     held_heads bigint[];
@@ -606,75 +730,96 @@ BEGIN
     moved_at := least(judged_at, clock_timestamp());
     book_at := greatest(head.last_at, clock_timestamp());
 
+    -- Windows over the rows of an order take the place of joins, which would compare
+    -- each step of a list with all others.
     WITH steps AS MATERIALIZED (
         SELECT s.*,
             max(s.step) FILTER (WHERE s.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED'))
                 OVER (ORDER BY s.step) AS came
         FROM unnest(kinds, orders, messages, units, limits, reasons, actors)
             WITH ORDINALITY AS s (kind, id, message, units, price, reason, actor, step)
-    ), news AS MATERIALIZED (
-        SELECT n.*, a.user_id, a.partner_id, l.id AS ledger_account,
-            c.id AS cash_account, s.units, s.price
-        FROM unnest(new_orders, accounts, sides, in_force, expiries, client_ids)
-            AS n (id, account, side, in_force, expiry, client_id)
-        LEFT JOIN steps s ON s.id = n.id AND s.kind = 'ORDER_ACCEPTED'
-        LEFT JOIN accounts_account a ON a.id = n.account
+    ), lines AS (
+        SELECT 0 AS step, 0 AS part, NULL AS kind, o.id, NULL::integer AS message,
+            o.quantity AS units, o.limit_price AS price, NULL AS reason, NULL AS actor,
+            NULL::bigint AS came, o.side, o.filled, o.filled_value AS value, o.priority,
+            o.ledger_account_id AS ledger_account, o.cash_account_id AS cash_account,
+            NULL::bigint AS nth, o.account_id AS account
+        FROM (SELECT DISTINCT s.id FROM steps s) AS s
+        -- LATERAL looks each order up, whatever the planner knows of the tables.
+        CROSS JOIN LATERAL (
+            SELECT * FROM trading_order x WHERE x.id = s.id LIMIT 1) o
+        WHERE o.token_id = of_token AND o.status = 'OPEN'
+        UNION ALL
+        SELECT 0, 0, NULL, n.id, NULL, NULL, NULL, NULL, NULL, NULL, n.side, 0, 0, 0,
+            l.id, c.id, n.nth, a.id
+        FROM unnest(new_orders, accounts, sides) WITH ORDINALITY
+            AS n (id, account, side, nth)
+        JOIN accounts_account a ON a.id = n.account
         LEFT JOIN issuers_ledgeraccount l ON l.user_id = a.user_id
         LEFT JOIN accounts_cashaccount c ON c.account_id = n.account
-    ), known AS MATERIALIZED (
-        SELECT o.id, o.side, o.limit_price AS price, o.quantity, o.filled,
-            o.filled_value AS value, o.priority, o.version, o.ledger_account_id AS ledger_account,
-            o.cash_account_id AS cash_account, FALSE AS is_new
-        FROM trading_order o
-        WHERE o.id = ANY (orders) AND o.token_id = of_token AND o.status = 'OPEN'
         UNION ALL
-        SELECT n.id, n.side, n.price, n.units, 0, 0, 0, 0, n.ledger_account,
-            n.cash_account, TRUE
-        FROM news n
-    ), lines AS (
-        SELECT s.step, 0 AS part, s.kind, s.id, s.message, s.units, s.price, s.reason,
-            s.actor, s.came
+        SELECT s.step, 0, s.kind, s.id, s.message, s.units, s.price, s.reason, s.actor,
+            s.came, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
         FROM steps s
         UNION ALL
-        SELECT s.step, 1, s.kind, t.id, s.message, s.units, NULL, NULL, t.actor, s.came
-        FROM steps s LEFT JOIN steps t ON t.step = s.came
-        WHERE s.kind = 'ORDER_TRADED'
-    ), numbered AS MATERIALIZED (
-        SELECT l.step, l.part, l.kind, l.id, l.message, coalesce(l.reason, '') AS reason,
-            l.actor, l.came, k.side, k.price AS price_before, k.is_new,
-            k.quantity AS quantity_before, k.filled AS filled_before,
+        SELECT s.step, 1, s.kind, orders[s.came], s.message, s.units, NULL, NULL,
+            actors[s.came], s.came, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+        FROM steps s WHERE s.kind = 'ORDER_TRADED'
+    ), known AS (
+        SELECT l.step, l.part, l.kind, l.id, l.message, l.units, l.price, l.actor,
+            coalesce(l.reason, '') AS reason, l.came,
+            first_value(l.side) OVER w AS side,
+            first_value(l.filled) OVER w AS filled_before,
+            first_value(l.value) OVER w AS value_before,
+            first_value(l.priority) OVER w AS priority_before,
+            first_value(l.ledger_account) OVER w AS ledger_account,
+            first_value(l.cash_account) OVER w AS cash_account,
+            first_value(l.nth) OVER w AS nth,
+            first_value(l.account) OVER w AS account,
+            coalesce(first_value(l.units) OVER w, min(l.units) FILTER (
+                WHERE l.kind = 'ORDER_ACCEPTED') OVER w) AS quantity_before,
+            coalesce(first_value(l.price) OVER w, min(l.price) FILTER (
+                WHERE l.kind = 'ORDER_ACCEPTED') OVER w) AS price_before
+        FROM lines l
+        WINDOW w AS (PARTITION BY l.id ORDER BY l.step, l.part
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
+    ), numbered AS (
+        SELECT k.step, k.part, k.kind, k.id, k.message, k.actor, k.reason, k.came,
+            k.side, k.filled_before, k.value_before, k.priority_before,
+            k.ledger_account, k.cash_account, k.nth, k.account, k.quantity_before,
+            k.price_before,
             market.last_event + row_number() OVER by_number AS number,
-            CASE WHEN l.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED') THEN l.price
-                WHEN l.kind = 'ORDER_TRADED'
-                THEN first_value(k.price) OVER (PARTITION BY l.step ORDER BY l.part)
-            END AS price,
-            CASE WHEN l.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED', 'ORDER_TRADED')
-                THEN l.units END AS units,
-            CASE WHEN l.kind = 'ORDER_TRADED' THEN head.last_trade
-                + sum((l.kind = 'ORDER_TRADED' AND l.part = 0)::integer) OVER by_number
+            CASE WHEN k.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED') THEN k.price
+                WHEN k.kind = 'ORDER_TRADED' THEN CASE k.part WHEN 0 THEN k.price_before
+                    ELSE lag(k.price_before) OVER by_number END END AS price,
+            CASE WHEN k.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED', 'ORDER_TRADED')
+                THEN k.units END AS units,
+            CASE WHEN k.kind = 'ORDER_TRADED' THEN head.last_trade
+                + sum((k.kind = 'ORDER_TRADED' AND k.part = 0)::integer) OVER by_number
             END AS trade
-        FROM lines l LEFT JOIN known k ON k.id = l.id
-        WINDOW by_number AS (ORDER BY l.step, l.part)
+        FROM known k WHERE k.step > 0
+        WINDOW by_number AS (ORDER BY k.step, k.part)
     ), events AS MATERIALIZED (
         SELECT n.*,
             n.filled_before + coalesce(sum(n.units) FILTER (
                 WHERE n.kind = 'ORDER_TRADED') OVER by_order, 0) AS filled,
-            coalesce(sum(n.units * n.price) FILTER (
+            n.value_before + coalesce(sum(n.units * n.price) FILTER (
                 WHERE n.kind = 'ORDER_TRADED') OVER by_order, 0) AS value,
             coalesce(max(n.units) FILTER (WHERE n.kind = 'ORDER_AMENDED') OVER by_order,
                 n.quantity_before) AS quantity,
             coalesce(max(n.price) FILTER (WHERE n.kind = 'ORDER_AMENDED') OVER by_order,
                 n.price_before) AS limit_price,
-            max(n.number) FILTER (WHERE n.kind = 'ORDER_ACCEPTED'
+            coalesce(max(n.number) FILTER (WHERE n.kind = 'ORDER_ACCEPTED'
                 OR n.kind = 'ORDER_AMENDED' AND NOT (n.price = n.price_before
-                    AND n.units <= n.quantity_before)) OVER by_order AS place,
+                    AND n.units <= n.quantity_before)) OVER by_order,
+                n.priority_before) AS place,
             count(*) FILTER (WHERE n.kind = 'ORDER_AMENDED') OVER by_order AS amended,
-            lead(n.number) OVER by_order IS NULL AS is_last
+            lead(n.number) OVER by_order IS NULL AS is_last,
+            n.reason IN ('IMMEDIATE_OR_CANCEL', 'FILL_OR_KILL', 'SELF_TRADE') AS stops
         FROM numbered n
         WINDOW by_order AS (PARTITION BY n.id ORDER BY n.number)
     ), ends AS MATERIALIZED (
-        SELECT e.id, e.number, e.filled, e.value, e.quantity, e.limit_price, e.place,
-            e.amended, e.reason, CASE e.kind WHEN 'ORDER_CANCELLED' THEN 'CANCELLED'
+        SELECT e.*, CASE e.kind WHEN 'ORDER_CANCELLED' THEN 'CANCELLED'
                 WHEN 'ORDER_EXPIRED' THEN 'EXPIRED' ELSE
                 CASE e.quantity - e.filled WHEN 0 THEN 'FILLED' ELSE 'OPEN' END END
                 AS status
@@ -684,47 +829,53 @@ BEGIN
             cash_account_id, partner_id, side, limit_price, quantity, filled,
             filled_value, time_in_force, expires_at, status, status_reason, priority,
             version, last_event, client_order_id, created_at, updated_at)
-        SELECT n.id, of_token, n.account, n.user_id, n.ledger_account, n.cash_account,
-            n.partner_id, n.side, n.price, n.units, e.filled, e.value, n.in_force,
-            n.expiry, e.status, nullif(e.reason, ''), e.place, 1, e.number, n.client_id,
-            judged_at, judged_at
-        FROM news n LEFT JOIN ends e ON e.id = n.id ORDER BY e.place
+        SELECT e.id, of_token, a.id, a.user_id, e.ledger_account, e.cash_account,
+            a.partner_id, e.side, e.limit_price, e.quantity, e.filled, e.value,
+            in_force[e.nth], expiries[e.nth], e.status, nullif(e.reason, ''), e.place,
+            1, e.number, client_ids[e.nth], judged_at, judged_at
+        FROM ends e JOIN accounts_account a ON a.id = accounts[e.nth]
+        WHERE e.nth IS NOT NULL
     ), updated AS (
         UPDATE trading_order o SET limit_price = e.limit_price, quantity = e.quantity,
-            filled = e.filled, filled_value = o.filled_value + e.value,
-            status = e.status, status_reason = nullif(e.reason, ''),
-            priority = coalesce(e.place, o.priority), version = o.version + e.amended,
-            last_event = e.number, updated_at = judged_at
-        FROM ends e JOIN known k ON k.id = e.id AND NOT k.is_new WHERE o.id = e.id
+            filled = e.filled, filled_value = e.value, status = e.status,
+            status_reason = nullif(e.reason, ''), priority = e.place,
+            version = o.version + e.amended, last_event = e.number,
+            updated_at = judged_at
+        FROM ends e WHERE e.nth IS NULL AND o.id = e.id
     ), noted AS (
         INSERT INTO trading_orderevent (token_id, number, kind, order_id, price,
             quantity, filled, remaining, value, priority, trade, reason, actor, at)
         SELECT of_token, e.number, e.kind, e.id, e.price, e.units, e.filled,
-            e.quantity - e.filled, k.value + e.value,
-            CASE WHEN e.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED')
-                THEN coalesce(e.place, k.priority) END,
+            e.quantity - e.filled, e.value,
+            CASE WHEN e.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED') THEN e.place END,
             e.trade, e.reason, e.actor, judged_at
-        FROM events e JOIN known k ON k.id = e.id ORDER BY e.number
+        FROM events e
     ), held AS (
-        SELECT k.side, CASE k.side WHEN 1 THEN k.ledger_account ELSE k.cash_account END
+        SELECT e.side, CASE e.side WHEN 1 THEN e.ledger_account ELSE e.cash_account END
                 AS account,
             sum(h.after - h.before) AS delta
-        FROM ends e JOIN known k ON k.id = e.id
+        FROM ends e
         CROSS JOIN LATERAL (SELECT
             CASE e.status WHEN 'OPEN' THEN (e.quantity - e.filled)
-                * CASE k.side WHEN 1 THEN 1 ELSE e.limit_price END ELSE 0 END AS after,
-            CASE WHEN k.is_new THEN 0 ELSE (k.quantity - k.filled)
-                * CASE k.side WHEN 1 THEN 1 ELSE k.price END END AS before) h
+                * CASE e.side WHEN 1 THEN 1 ELSE e.limit_price END ELSE 0 END AS after,
+            CASE WHEN e.nth IS NOT NULL THEN 0
+                ELSE (e.quantity_before - e.filled_before)
+                    * CASE e.side WHEN 1 THEN 1 ELSE e.price_before END END AS before) h
         GROUP BY 1, 2 HAVING sum(h.after - h.before) <> 0
-    ), trades AS MATERIALIZED (
-        SELECT m.trade, m.price, m.units, m.actor, k.side,
-            CASE k.side WHEN 1 THEN k.ledger_account ELSE j.ledger_account END AS seller,
-            CASE k.side WHEN 1 THEN j.ledger_account ELSE k.ledger_account END AS buyer,
-            CASE k.side WHEN 1 THEN k.cash_account ELSE j.cash_account END AS paid_to,
-            CASE k.side WHEN 1 THEN j.cash_account ELSE k.cash_account END AS paid_by
-        FROM numbered m JOIN known k ON k.id = m.id
-        JOIN steps t ON t.step = m.came JOIN known j ON j.id = t.id
-        WHERE m.kind = 'ORDER_TRADED' AND m.part = 0
+    ), trades AS (
+        SELECT e.trade, min(e.price) AS price, min(e.units) AS units,
+            min(e.actor) FILTER (WHERE e.part = 1) AS actor,
+            min(e.ledger_account) FILTER (WHERE e.side = 1) AS seller,
+            min(e.ledger_account) FILTER (WHERE e.side = 0) AS buyer,
+            min(e.cash_account) FILTER (WHERE e.side = 1) AS paid_to,
+            min(e.cash_account) FILTER (WHERE e.side = 0) AS paid_by,
+            (min(e.id::text) FILTER (WHERE e.side = 0))::uuid AS buy,
+            (min(e.id::text) FILTER (WHERE e.side = 1))::uuid AS sell,
+            (min(e.account::text) FILTER (WHERE e.side = 0))::uuid AS buyer_account,
+            (min(e.account::text) FILTER (WHERE e.side = 1))::uuid AS seller_account,
+            min(e.side) FILTER (WHERE e.part = 1) AS aggressor,
+            max(e.number) AS event
+        FROM events e WHERE e.kind = 'ORDER_TRADED' GROUP BY e.trade
     ), moves AS (
         -- A part of an order's units leaves the book, or rests in it.
         SELECT e.message, e.side, e.price_before AS price, e.step * 2 AS place,
@@ -732,20 +883,18 @@ BEGIN
                 ELSE e.filled - e.quantity END AS delta
         FROM events e
         WHERE e.kind IN ('ORDER_TRADED', 'ORDER_CANCELLED', 'ORDER_EXPIRED')
-            AND e.part = 0
-            AND e.reason NOT IN ('IMMEDIATE_OR_CANCEL', 'FILL_OR_KILL', 'SELF_TRADE')
+            AND e.part = 0 AND NOT e.stops
         UNION ALL
         SELECT e.message, e.side, e.price_before, 0, e.filled_before - e.quantity_before
         FROM events e WHERE e.kind = 'ORDER_AMENDED'
         UNION ALL
-        SELECT t.message, t.side, t.price, max(u.step) * 2 + 1,
-            t.quantity - t.filled - coalesce(sum(u.units) FILTER (WHERE u.part = 1), 0)
-        FROM events t JOIN numbered u ON u.came = t.step
-            AND (u.id = t.id AND u.part = 1 OR u.step = t.step)
-        WHERE t.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED') AND NOT EXISTS (
-            SELECT FROM events x WHERE x.id = t.id AND x.reason
-                IN ('IMMEDIATE_OR_CANCEL', 'FILL_OR_KILL', 'SELF_TRADE'))
-        GROUP BY t.message, t.side, t.price, t.quantity, t.filled, t.number
+        SELECT min(e.message) FILTER (WHERE e.step = e.came),
+            min(e.side) FILTER (WHERE e.step = e.came),
+            min(e.price) FILTER (WHERE e.step = e.came), max(e.step) * 2 + 1,
+            min(e.quantity - e.filled) FILTER (WHERE e.step = e.came)
+                - coalesce(sum(e.units) FILTER (WHERE e.part = 1), 0)
+        FROM events e WHERE e.part = 1 OR e.step = e.came OR e.stops
+        GROUP BY e.came HAVING NOT bool_or(e.stops)
     ), changes AS (
         SELECT c.*, lead(c.message) OVER (ORDER BY c.message, c.place)
                 IS DISTINCT FROM c.message AS is_end
@@ -761,16 +910,19 @@ BEGIN
     )
     SELECT k.wrong, h.accounts, h.units, h.heads, h.cents,
         c.sides, c.prices, c.units, c.ends,
-        t.prices, t.units, t.actors, t.sellers, t.buyers, t.paid_to, t.paid_by
+        t.prices, t.units, t.actors, t.sellers, t.buyers, t.paid_to, t.paid_by, t.buys,
+        t.sells, t.buyer_accounts, t.seller_accounts, t.aggressors, t.events
     INTO wrong, held_accounts, held_units, held_heads, held_cents,
         changed_sides, changed_prices, changed_units, changed_ends,
-        fill_prices, fill_units, fill_actors, sellers, buyers, paid_to, paid_by
+        fill_prices, fill_units, fill_actors, sellers, buyers, paid_to, paid_by, buys,
+        sells, buyer_accounts, seller_accounts, aggressors, fill_events
     FROM (
         SELECT min(coalesce(e.id::text, '')) FILTER (WHERE (
             e.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED', 'ORDER_TRADED',
                 'ORDER_CANCELLED', 'ORDER_EXPIRED')
             AND (e.is_last OR e.kind NOT IN ('ORDER_CANCELLED', 'ORDER_EXPIRED'))
-            AND (e.kind = 'ORDER_ACCEPTED') = (e.is_new AND e.number = e.place)
+            AND (e.kind = 'ORDER_ACCEPTED')
+                = (e.nth IS NOT NULL AND e.number = e.place)
             AND e.filled < e.quantity + (e.kind = 'ORDER_TRADED')::integer) IS NOT TRUE)
             AS wrong
         FROM events e
@@ -796,7 +948,13 @@ BEGIN
             array_agg(t.seller ORDER BY t.trade) AS sellers,
             array_agg(t.buyer ORDER BY t.trade) AS buyers,
             array_agg(t.paid_to ORDER BY t.trade) AS paid_to,
-            array_agg(t.paid_by ORDER BY t.trade) AS paid_by
+            array_agg(t.paid_by ORDER BY t.trade) AS paid_by,
+            array_agg(t.buy ORDER BY t.trade) AS buys,
+            array_agg(t.sell ORDER BY t.trade) AS sells,
+            array_agg(t.buyer_account ORDER BY t.trade) AS buyer_accounts,
+            array_agg(t.seller_account ORDER BY t.trade) AS seller_accounts,
+            array_agg(t.aggressor ORDER BY t.trade) AS aggressors,
+            array_agg(t.event ORDER BY t.trade) AS events
         FROM trades t
     ) t;
     IF wrong IS NOT NULL OR cardinality(array_positions(kinds, 'ORDER_AMENDED')) > 0
@@ -909,24 +1067,19 @@ BEGIN
         INSERT INTO trading_execution (token_id, sequence, buy_order_id, sell_order_id,
             buyer_account_id, seller_account_id, price, quantity, aggressor, ledger_seq,
             cash_transaction, event, at)
-        SELECT of_token, m.trade, b.id, s.id, b.account_id, s.account_id, m.price,
-            m.quantity, a.side, entry + m.trade - head.last_trade,
-            paid[m.trade - head.last_trade], t.number, judged_at
-        FROM trading_orderevent m
-        JOIN trading_orderevent t ON t.token_id = of_token AND t.number = m.number + 1
-            AND t.trade = m.trade
-        JOIN trading_order a ON a.id = t.order_id
-        JOIN trading_order b ON b.id = CASE a.side WHEN 0 THEN t.order_id ELSE m.order_id END
-        JOIN trading_order s ON s.id = CASE a.side WHEN 0 THEN m.order_id ELSE t.order_id END
-        WHERE m.token_id = of_token AND m.number > market.last_event
-            AND m.kind = 'ORDER_TRADED'
-        ORDER BY m.number;
-        SELECT x.sequence INTO wrong
-        FROM trading_execution x
-        JOIN trading_order b ON b.id = x.buy_order_id
-        JOIN trading_order s ON s.id = x.sell_order_id
-        WHERE x.token_id = of_token AND x.sequence > head.last_trade
-            AND (b.side = 0 AND s.side = 1 AND b.user_id <> s.user_id
+        SELECT of_token, head.last_trade + x.place, x.buy, x.sell, x.buyer, x.seller,
+            x.price, x.units, x.aggressor, entry + x.place, x.payment, x.event, judged_at
+        FROM unnest(buys, sells, buyer_accounts, seller_accounts, fill_prices,
+            fill_units, aggressors, paid, fill_events) WITH ORDINALITY AS x (buy, sell,
+            buyer, seller, price, units, aggressor, payment, event, place);
+        SELECT x.buy INTO wrong
+        FROM unnest(buys, sells, fill_prices, aggressors)
+            AS x (buy, sell, price, aggressor)
+        LEFT JOIN LATERAL (
+            SELECT * FROM trading_order o WHERE o.id = x.buy LIMIT 1) b ON TRUE
+        LEFT JOIN LATERAL (
+            SELECT * FROM trading_order o WHERE o.id = x.sell LIMIT 1) s ON TRUE
+        WHERE (b.side = 0 AND s.side = 1 AND b.user_id <> s.user_id
                 AND x.price <= b.limit_price AND x.price >= s.limit_price
                 AND (b.priority > s.priority) = (x.aggressor = 0)
                 AND (b.expires_at > judged_at) IS NOT FALSE
@@ -961,9 +1114,15 @@ BEGIN
                 WHEN o.status = 'OPEN' AND (SELECT count(*) FROM trading_order x
                     WHERE x.account_id = o.account_id AND x.token_id = of_token
                         AND x.status = 'OPEN') > 1000 THEN 'open orders' END AS broken
-            FROM trading_orderevent e JOIN trading_order o ON o.id = e.order_id
-            JOIN accounts_account a ON a.id = o.account_id
-            JOIN accounts_partner p ON p.id = o.partner_id
+            FROM trading_orderevent e
+            CROSS JOIN LATERAL (
+                SELECT * FROM trading_order x WHERE x.id = e.order_id LIMIT 1) o
+            CROSS JOIN LATERAL (
+                SELECT x.status FROM accounts_account x
+                WHERE x.id = o.account_id LIMIT 1) a
+            CROSS JOIN LATERAL (
+                SELECT x.login FROM accounts_partner x
+                WHERE x.id = o.partner_id LIMIT 1) p
             WHERE e.token_id = of_token AND e.number > market.last_event
                 AND e.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED')
         ) j WHERE j.broken IS NOT NULL LIMIT 1;
@@ -982,11 +1141,39 @@ BEGIN
     IF kinds && ARRAY['ORDER_CANCELLED', 'ORDER_EXPIRED'] THEN
         PERFORM trading_judge_endings(of_token, market.last_event, judged_at);
     END IF;
+    -- A call that takes or amends orders is its transaction's last; of calls that end
+    -- orders others may follow, on other markets.
+    IF cardinality(new_orders) > 0 THEN
+        PERFORM accounts_count(array_agg(c.list), array_agg(c.key), array_agg(c.number),
+            last => TRUE)
+        FROM (
+            SELECT 'orders'::text AS list, o.partner_id AS key, count(*) AS number
+            FROM trading_order o WHERE o.id = ANY (new_orders) GROUP BY o.partner_id
+            UNION ALL
+            SELECT 'accountOrders', u.account, count(*) FROM unnest(accounts) AS u (account)
+            GROUP BY u.account
+        ) c;
+    END IF;
+    PERFORM events_write(NULL, array_agg(o.partner_id ORDER BY e.number),
+        array_agg(e.kind::text ORDER BY e.number), array_agg(o.id ORDER BY e.number),
+        NULL, array_agg(of_token ORDER BY e.number),
+        array_agg(o.account_id ORDER BY e.number), NULL,
+        array_agg(e.number ORDER BY e.number), array_agg(e.price ORDER BY e.number),
+        array_agg(e.quantity ORDER BY e.number),
+        array_agg(e.remaining ORDER BY e.number), array_agg(e.trade ORDER BY e.number),
+        array_agg(CASE WHEN e.kind IN ('ORDER_CANCELLED', 'ORDER_EXPIRED')
+            THEN e.reason END ORDER BY e.number),
+        last => kinds && ARRAY['ORDER_ACCEPTED', 'ORDER_AMENDED'])
+    FROM trading_orderevent e JOIN trading_order o ON o.id = e.order_id
+    WHERE e.token_id = of_token AND e.number > market.last_event;
     RETURN QUERY SELECT told, last, head.last_trade + fills, entry + fills, paid;
 END $$;
 REVOKE ALL ON FUNCTION public.trading_write(uuid, timestamp with time zone, text[], uuid[], integer[], bigint[], bigint[], text[], text[], boolean, uuid[], uuid[], smallint[], text[], timestamp with time zone[], text[]) FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER trading_book_is_orders AFTER INSERT ON public.marketdata_bookchange REFERENCING NEW TABLE AS entered FOR EACH STATEMENT WHEN (public.accounts_written_directly()) EXECUTE FUNCTION public.trading_book_is_orders();
+
+CREATE OR REPLACE TRIGGER trading_count_orders AFTER INSERT ON public.trading_order REFERENCING NEW TABLE AS changed FOR EACH STATEMENT WHEN (public.accounts_written_directly()) EXECUTE FUNCTION public.trading_count_orders();
+ALTER TABLE public.trading_order ENABLE ALWAYS TRIGGER trading_count_orders;
 
 CREATE OR REPLACE TRIGGER trading_follow_changed AFTER UPDATE ON public.trading_order REFERENCING OLD TABLE AS was NEW TABLE AS became FOR EACH STATEMENT WHEN (public.accounts_written_directly()) EXECUTE FUNCTION public.trading_follow_changed();
 
@@ -996,7 +1183,15 @@ CREATE OR REPLACE TRIGGER trading_follow_executions AFTER INSERT ON public.tradi
 
 CREATE OR REPLACE TRIGGER trading_follow_placed AFTER INSERT ON public.trading_order REFERENCING NEW TABLE AS came FOR EACH STATEMENT WHEN (public.accounts_written_directly()) EXECUTE FUNCTION public.trading_follow_placed();
 
+DROP TRIGGER IF EXISTS trading_settles_cash ON public.accounts_cashtransaction;
+CREATE CONSTRAINT TRIGGER trading_settles_cash AFTER INSERT ON public.accounts_cashtransaction DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.kind = 'TRADE' OR new.kind = 'REVERSAL') AND public.accounts_written_directly()) EXECUTE FUNCTION public.trading_settles_cash();
+
+DROP TRIGGER IF EXISTS trading_settles_units ON public.issuers_ledgertransaction;
+CREATE CONSTRAINT TRIGGER trading_settles_units AFTER INSERT ON public.issuers_ledgertransaction DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.kind = 'TRADE' OR new.kind = 'REVERSAL') AND public.accounts_written_directly()) EXECUTE FUNCTION public.trading_settles_units();
+
 CREATE OR REPLACE TRIGGER trading_tape_is_executions AFTER INSERT ON public.marketdata_trade REFERENCING NEW TABLE AS entered FOR EACH STATEMENT WHEN (public.accounts_written_directly()) EXECUTE FUNCTION public.trading_tape_is_executions();
+
+CREATE OR REPLACE TRIGGER trading_tell_orders AFTER INSERT ON public.trading_orderevent REFERENCING NEW TABLE AS entered FOR EACH STATEMENT WHEN (public.accounts_written_directly()) EXECUTE FUNCTION public.trading_tell_orders();
 
 DROP TRIGGER IF EXISTS trading_told_execution ON public.trading_execution;
 CREATE CONSTRAINT TRIGGER trading_told_execution AFTER INSERT ON public.trading_execution DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (public.accounts_written_directly()) EXECUTE FUNCTION public.trading_told_execution();
@@ -1006,7 +1201,97 @@ CREATE CONSTRAINT TRIGGER trading_told_order AFTER INSERT OR UPDATE ON public.tr
 """
 
 BACKWARD = r"""
+CREATE OR REPLACE FUNCTION public.trading_count_orders()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+BEGIN
+    IF TG_RELID <> 'trading_order'::regclass THEN
+        RAISE EXCEPTION 'trading_count_orders guards trading_order, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    IF TG_OP = 'INSERT' THEN
+    INSERT INTO accounts_totalchange AS c (transaction, list, key, change)
+    SELECT pg_current_xact_id()::text::bigint, x.list, x.key, x.change
+    FROM (SELECT 'orders', partner_id, count(*) FROM changed GROUP BY partner_id UNION ALL SELECT 'accountOrders', account_id, count(*) FROM changed GROUP BY account_id) AS x (list, key, change) ORDER BY 2, 3
+    ON CONFLICT (transaction, list, key) DO UPDATE
+        SET change = c.change + excluded.change;
+    ELSE
+    INSERT INTO accounts_totalchange AS c (transaction, list, key, change)
+    SELECT pg_current_xact_id()::text::bigint, x.list, x.key, x.change
+    FROM (SELECT 'orders', partner_id, -count(*) FROM changed GROUP BY partner_id UNION ALL SELECT 'accountOrders', account_id, -count(*) FROM changed GROUP BY account_id) AS x (list, key, change) ORDER BY 2, 3
+    ON CONFLICT (transaction, list, key) DO UPDATE
+        SET change = c.change + excluded.change;
+    END IF;
+    RETURN NULL;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_count_orders() FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_tell_orders()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = 'off'
+SET enable_mergejoin = 'off'
+SET enable_seqscan = 'off'
+AS $$
+BEGIN
+    IF TG_RELID <> 'trading_orderevent'::regclass THEN
+        RAISE EXCEPTION 'trading_tell_orders guards trading_orderevent, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    INSERT INTO issuers_unnumberedevent (transaction, leads, audience, partner_id, type,
+        subject_id, issuer_id, token_id, account_id, order_id, order_event, price,
+        quantity, remaining, trade, reason)
+    SELECT pg_current_xact_id()::text::bigint, row_number() OVER () = 1, 'PARTNER', o.partner_id, e.kind,
+        md5(concat_ws(' ', e.token_id, e.number))::uuid, t.issuer_id, e.token_id,
+        o.account_id, o.id, e.number, e.price, e.quantity, e.remaining, e.trade,
+        CASE WHEN e.kind IN ('ORDER_CANCELLED', 'ORDER_EXPIRED') THEN e.reason END
+    FROM entered e JOIN trading_order o ON o.id = e.order_id
+    JOIN issuers_token t ON t.id = e.token_id ORDER BY e.token_id, e.number;
+    RETURN NULL;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_tell_orders() FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_tell_registers()
+RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = 'off'
+SET enable_mergejoin = 'off'
+SET enable_seqscan = 'off'
+AS $$
+#variable_conflict use_column
+DECLARE
+    told_now bigint;
+BEGIN
+    IF NOT pg_try_advisory_xact_lock(hashtextextended('registers that moved', 0)) THEN
+        RETURN 0;
+    END IF;
+    WITH moved AS (
+        INSERT INTO trading_registertold AS r (token_id, ledger_seq)
+        SELECT m.token_id, h.last_seq FROM trading_market m
+        JOIN issuers_tokenledgerhead h ON h.token_id = m.token_id
+        LEFT JOIN trading_registertold told ON told.token_id = m.token_id
+        WHERE EXISTS (SELECT FROM issuers_ledgertransaction l
+            WHERE l.token_id = m.token_id AND l.kind = 'TRADE'
+                AND l.seq > coalesce(told.ledger_seq, 0))
+        ORDER BY m.token_id
+        ON CONFLICT (token_id) DO UPDATE SET ledger_seq = excluded.ledger_seq
+        RETURNING r.token_id, r.ledger_seq
+    )
+    INSERT INTO issuers_unnumberedevent (transaction, leads, audience, type,
+        subject_id, issuer_id, token_id, ledger_sequence)
+    SELECT pg_current_xact_id()::text::bigint, row_number() OVER () = 1, 'GRANTED', 'REGISTER_CHANGED',
+        m.token_id, t.issuer_id, m.token_id, m.ledger_seq
+    FROM moved m JOIN issuers_token t ON t.id = m.token_id ORDER BY m.token_id;
+    GET DIAGNOSTICS told_now = ROW_COUNT;
+    RETURN told_now;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_tell_registers() FROM PUBLIC;
+
 CREATE OR REPLACE TRIGGER trading_book_is_orders AFTER INSERT ON public.marketdata_bookchange REFERENCING NEW TABLE AS entered FOR EACH STATEMENT EXECUTE FUNCTION public.trading_book_is_orders();
+
+CREATE OR REPLACE TRIGGER trading_count_orders AFTER INSERT ON public.trading_order REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.trading_count_orders();
+ALTER TABLE public.trading_order ENABLE ALWAYS TRIGGER trading_count_orders;
 
 CREATE OR REPLACE TRIGGER trading_follow_changed AFTER UPDATE ON public.trading_order REFERENCING OLD TABLE AS was NEW TABLE AS became FOR EACH STATEMENT EXECUTE FUNCTION public.trading_follow_changed();
 
@@ -1016,7 +1301,15 @@ CREATE OR REPLACE TRIGGER trading_follow_executions AFTER INSERT ON public.tradi
 
 CREATE OR REPLACE TRIGGER trading_follow_placed AFTER INSERT ON public.trading_order REFERENCING NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION public.trading_follow_placed();
 
+DROP TRIGGER IF EXISTS trading_settles_cash ON public.accounts_cashtransaction;
+CREATE CONSTRAINT TRIGGER trading_settles_cash AFTER INSERT ON public.accounts_cashtransaction DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (new.kind = 'TRADE' OR new.kind = 'REVERSAL') EXECUTE FUNCTION public.trading_settles_cash();
+
+DROP TRIGGER IF EXISTS trading_settles_units ON public.issuers_ledgertransaction;
+CREATE CONSTRAINT TRIGGER trading_settles_units AFTER INSERT ON public.issuers_ledgertransaction DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (new.kind = 'TRADE' OR new.kind = 'REVERSAL') EXECUTE FUNCTION public.trading_settles_units();
+
 CREATE OR REPLACE TRIGGER trading_tape_is_executions AFTER INSERT ON public.marketdata_trade REFERENCING NEW TABLE AS entered FOR EACH STATEMENT EXECUTE FUNCTION public.trading_tape_is_executions();
+
+CREATE OR REPLACE TRIGGER trading_tell_orders AFTER INSERT ON public.trading_orderevent REFERENCING NEW TABLE AS entered FOR EACH STATEMENT EXECUTE FUNCTION public.trading_tell_orders();
 
 DROP TRIGGER IF EXISTS trading_told_execution ON public.trading_execution;
 CREATE CONSTRAINT TRIGGER trading_told_execution AFTER INSERT ON public.trading_execution DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.trading_told_execution();
@@ -1042,8 +1335,10 @@ DROP FUNCTION public.trading_write(uuid, timestamp with time zone, text[], uuid[
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("trading", "0014_events_are_written_once"),
-        ("marketdata", "0020_trading_writers"),
+        ("trading", "0013_reworded_refusals"),
+        ("accounts", "0052_writers"),
+        ("issuers", "0067_writers"),
+        ("marketdata", "0021_writers"),
     ]
 
     operations = [migrations.RunSQL(FORWARD, BACKWARD)]

@@ -14,7 +14,7 @@ from partnerapi.core.migrating import DropIndexBeside
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("issuers", "0071_register_writes")]
+    dependencies = [("issuers", "0065_entry_kinds_are_rows")]
 
     operations = [
         DropIndexBeside(

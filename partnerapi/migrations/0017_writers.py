@@ -1,4 +1,4 @@
-"""Claim keys."""
+"""Contract: writers."""
 
 from django.db import migrations
 
@@ -12,7 +12,6 @@ AS $$
 DECLARE
     claimed bigint[];
     one bigint;
-    place integer;
 BEGIN
     BEGIN
         -- By partner and key: two transactions that claim several do not close a circle.
@@ -55,9 +54,14 @@ BEGIN
         FROM public.partnerapi_idempotencyrecord r WHERE r.id = ANY (claimed);
 END $$;
 REVOKE ALL ON FUNCTION public.partnerapi_claim_keys(uuid[], uuid[], bytea[], text[]) FROM PUBLIC;
+
+DROP TRIGGER events_count ON public.issuers_event;
 """
 
 BACKWARD = r"""
+CREATE OR REPLACE TRIGGER events_count AFTER INSERT ON public.issuers_event REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.events_count();
+ALTER TABLE public.issuers_event ENABLE ALWAYS TRIGGER events_count;
+
 DROP FUNCTION public.partnerapi_claim_keys(uuid[], uuid[], bytea[], text[]);
 """
 
@@ -65,6 +69,10 @@ DROP FUNCTION public.partnerapi_claim_keys(uuid[], uuid[], bytea[], text[]);
 class Migration(migrations.Migration):
     dependencies = [
         ("partnerapi", "0016_reworded_refusals"),
+        ("accounts", "0052_writers"),
+        ("issuers", "0067_writers"),
+        ("marketdata", "0021_writers"),
+        ("trading", "0014_writers"),
     ]
 
     operations = [migrations.RunSQL(FORWARD, BACKWARD)]
