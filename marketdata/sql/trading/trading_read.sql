@@ -26,7 +26,6 @@ DECLARE
     clock timestamptz;
     judged_at timestamptz;
     head json;
-    market_at timestamptz;
     makers json;
     clients json;
     own_orders json;

@@ -54,7 +54,7 @@ DECLARE
     held_units numeric[];
     held_heads bigint[];
     held_cents bigint[];
-    paid bigint[] := '{}';
+    paid bigint[] := ARRAY[]::bigint[];
     fills integer;
     is_snapshot boolean := FALSE;
     last bigint;

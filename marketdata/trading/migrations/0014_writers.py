@@ -329,7 +329,6 @@ DECLARE
     clock timestamptz;
     judged_at timestamptz;
     head json;
-    market_at timestamptz;
     makers json;
     clients json;
     own_orders json;
@@ -691,7 +690,7 @@ DECLARE
     held_units numeric[];
     held_heads bigint[];
     held_cents bigint[];
-    paid bigint[] := '{}';
+    paid bigint[] := ARRAY[]::bigint[];
     fills integer;
     is_snapshot boolean := FALSE;
     last bigint;

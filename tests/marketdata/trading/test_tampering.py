@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from django.db import Error, connection, transaction
+from django.db import Error, ProgrammingError, connection, transaction
 
 from accounts.accounts.models import Actor
 from issuers.compliance import restrictions
@@ -17,7 +17,6 @@ from issuers.register.ledger import Entry, Kind
 from marketdata.trading.models import Execution
 from marketdata.trading.verification import INVARIANTS
 from partnerapi.core.invariants import check_invariants
-from tests.accounts.money import post
 from tests.approved import asker
 from tests.marketdata.trading.trading import (
     as_committed,
@@ -73,6 +72,11 @@ def refused(saying: str = REFUSALS) -> Iterator[None]:
         as_committed()
 
 
+def run(sql: str, *values: object) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+
+
 def insert(table: str, row: dict[str, Any]) -> None:
     marks = ", ".join(["%s"] * len(row))
     execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", [*row.values()])
@@ -123,8 +127,15 @@ def test_what_follows_is_written_by_nobody(traded: Traded, statement: str):
 def test_units_do_not_move_without_cash_nor_cash_without_units(traded: Traded):
     with refused("Only a market enters trades"):
         traded.units_alone()
-    with refused("of no trade"):
-        post(cash_of(traded.buyer), cash_of(traded.seller), 95)
+    with (
+        pytest.raises(ProgrammingError, match="permission denied"),
+        transaction.atomic(),
+    ):
+        run("SELECT cash_post(clock_timestamp(), ARRAY['TRADE'], ARRAY[%s]::bigint[],"
+            " ARRAY[%s]::bigint[], ARRAY[95]::bigint[], ARRAY['me'], ARRAY[''],"
+            " ARRAY[NULL], ARRAY[NULL]::bigint[], ARRAY[NULL]::bigint[],"
+            " ARRAY[NULL]::uuid[], '{}', '{}')",
+            cash_of(traded.buyer), cash_of(traded.seller))  # fmt: skip
 
 
 def test_a_frozen_holder_s_units_do_not_move(traded: Traded):
@@ -172,9 +183,9 @@ def test_a_trade_is_undone_by_its_bust_alone(traded: Traded, one_person: None):
     )  # fmt: skip
     with refused("only market bust"):
         ledger.record([entry], "me")
-    pair = cash_of(traded.seller), cash_of(traded.buyer)
-    with refused("only market bust"):
-        post(*pair, 500, "REVERSAL", str(executed.cash_transaction))
+    with refused("One receipt in suspense"):
+        run("SELECT cash_move_receipt('me', NULL, %s, %s, 'why')",
+            executed.cash_transaction, cash_of(traded.buyer))  # fmt: skip
 
 
 def test_every_rule_is_judged(traded: Traded):
