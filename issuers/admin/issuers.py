@@ -6,7 +6,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from issuers.models import Issuer, IssuerGrant
-from partnerapi.core.backoffice import SECURE_ADDRESSES, ProtectedAdmin
+from partnerapi.core.backoffice import SECURE_ADDRESSES, ProtectedAdmin, ReadOnly
 
 
 @admin.register(Issuer)
@@ -58,7 +58,7 @@ class IssuerAdmin(ProtectedAdmin):
 
 
 @admin.register(IssuerGrant)
-class IssuerGrantAdmin(admin.ModelAdmin):
+class IssuerGrantAdmin(ReadOnly, admin.ModelAdmin):
     """Grants are requested and decided; a separate page ends one."""
 
     list_display = ["partner", "issuer_or_every", "created_at", "ended_at", "page"]
@@ -69,12 +69,6 @@ class IssuerGrantAdmin(admin.ModelAdmin):
     fields = readonly_fields = (
         "id", "partner", "issuer", "created_at", "ended_at", "page",
     )  # fmt: skip
-
-    def has_add_permission(self, request):
-        return False
-
-    def has_delete_permission(self, request, obj=None):
-        return False
 
     @admin.display(description="issuer")
     def issuer_or_every(self, grant):

@@ -136,6 +136,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "revoke": ("accounts.change_apikey",),
     "grant": ("issuers.change_issuergrant",),
     "log": ("accounts.view_rowchange",),
+    "passkeys": (),
     "roles": (),
     "find": (),
 }

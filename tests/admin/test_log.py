@@ -18,7 +18,7 @@ from issuers.register import ledger
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.api.test_accounts import change
 from tests.characters import START, Ask, World
-from tests.owner import superuser
+from tests.owner import superuser, tamper
 
 ANA = "ana@staff.example"
 LOG = "/admin/log/"
@@ -183,7 +183,11 @@ def test_who_may_not_see_histories_does_not(db: None, client: Client):
 
 
 def test_prices_of_trades_are_lines_where_they_are_wanted(staff: Client, world: World):
-    ledger.set_price(world.public_token.pk, 501, "TRADE", "simulate_market")
+    tamper(
+        "INSERT INTO issuers_tokenprice (token_id, number, price_cents, source,"
+        f" effective_at, recorded_by) VALUES ('{world.public_token.pk}', 2, 501,"
+        " 'TRADE', clock_timestamp(), 'simulate_market')"
+    )
     shown, all_shown = (
         {(line.kind, line.what) for line in staff.get(LOG, given).context["lines"]}
         for given in ({"who": "simulate"}, {"who": "simulate", "trades": "on"})

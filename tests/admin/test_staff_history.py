@@ -16,6 +16,7 @@ from issuers.register import ledger
 from issuers.register.ledger import Entry
 from issuers.register.models import LedgerTransaction
 from partnerapi.core.authors import written_by
+from partnerapi.sandbox.data.approvals import THEIRS
 from tests.approved import approved_record
 from tests.characters import World
 from tests.issuers.register import people
@@ -47,7 +48,7 @@ def test_staff_made_and_unmade_in_one_transaction_leave_rows(world: World):
     as_committed()
     made = User.objects.filter(is_staff=True, email__endswith="@sandbox.example")
     asker, decider = [user.pk for user in made]
-    rights = Permission.objects.filter(codename__regex="^(file|decide)_").count()
+    rights = Permission.objects.filter(codename__regex=THEIRS).count()
     run("DELETE FROM accounts_user_user_permissions")
     run("UPDATE accounts_user SET is_staff = FALSE WHERE is_staff")
     assert LedgerTransaction.objects.filter(kind="MINT").count() == 1

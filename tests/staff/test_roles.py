@@ -66,7 +66,7 @@ EXPECTED = {
     "issuers.IndustryClassificationBenchmark": (EVERYBODY, "", "", ""),
     "issuers.Issuer": (EVERYBODY, "o", "o", ""),
     "issuers.IssuerFinancialData": (EVERYBODY, "o", "o", "o"),
-    "issuers.IssuerGrant": (EVERYBODY, "", "k", ""),
+    "issuers.IssuerGrant": (EVERYBODY, "", "", ""),
     "issuers.LegacyShareholder": (EVERYBODY, "o", "o", ""),
     "issuers.Token": (EVERYBODY, "o", "o", ""),
     "marketdata.FixSession": (EVERYBODY, "", "k", ""),
@@ -101,11 +101,12 @@ OWN_PAGES = {
     "partner_requests": EVERYBODY, "partner_key": "k", "revoke": "k", "grant": "k",
     "market": EVERYBODY, "order": EVERYBODY, "execution": EVERYBODY,
     "books": EVERYBODY, "log": "ck", "roles": EVERYBODY, "find": EVERYBODY,
+    "passkeys": EVERYBODY,
     "delivery": EVERYBODY, "delivery_confirm": "o", "deliveries": EVERYBODY,
     "delivery_job": EVERYBODY, "delivery_progress": EVERYBODY,
     "delivery_csv": EVERYBODY,
 }  # fmt: skip
-ASKED_ELSEWHERE = {"import", "import_preview", "ask"}
+ASKED_ELSEWHERE = {"approve_together", "import", "import_preview", "ask"}
 """Pages whose parts each ask for a right of their own."""
 
 
