@@ -7,6 +7,7 @@ from django.db import Error, transaction
 
 from issuers.models import Token
 from issuers.register import ledger
+from issuers.register.ledger import Entry, Kind
 from issuers.register.models import (
     HolderBalance,
     LedgerTransaction,
@@ -49,6 +50,17 @@ def post(
         f" {array([units for _, units in held], 'numeric')})",
         guarded=True,
     )
+
+
+def enter(entry: Entry) -> None:
+    """Enter by the writer of its kind; that of trades judges no order here."""
+    if entry.kind == Kind.TRADE:
+        post(
+            entry.token_id,
+            (entry.kind, entry.source, entry.target, entry.amount, None),
+        )
+    else:
+        ledger.record([entry], "me")
 
 
 def array(values: Any, kind: str) -> str:

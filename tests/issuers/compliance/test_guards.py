@@ -23,6 +23,7 @@ from partnerapi.sandbox.data.approvals import ASKER, DECIDER, colleague
 from tests.approved import approved_lifting, approved_record, approved_rule
 from tests.characters import World
 from tests.issuers.register import empty_token, new_issuer, people
+from tests.issuers.test_post import enter
 from tests.owner import as_committed, tamper
 from tests.threads import in_threads
 
@@ -165,11 +166,8 @@ def test_sql_moves_no_units_that_a_rule_holds(
         pytest.raises(IntegrityError, match='UNITS_LOCKED .*"available": 40'),
         transaction.atomic(),
     ):
-        ledger.record([listed.transfer(41, kind)], "me")
-    # At the commit a trade also needs an execution and a payment.
-    with transaction.atomic():
-        ledger.record([listed.transfer(40, kind)], "me")
-        transaction.set_rollback(True)
+        enter(listed.transfer(41, kind))
+    enter(listed.transfer(40, kind))
 
 
 def test_reserved_units_stay_whoever_moves_them(

@@ -11,6 +11,7 @@ from issuers.register import ledger, writer
 from issuers.register.errors import LedgerError
 from issuers.register.ledger import Entry
 from tests.issuers.compliance.oracle import Company
+from tests.issuers.test_post import enter
 from tests.owner import as_committed
 
 COMPANIES, ENTRIES = 12, 25
@@ -36,7 +37,7 @@ def by_database(entry: Entry, monkeypatch: pytest.MonkeyPatch) -> bool:
     try:
         with transaction.atomic(), monkeypatch.context() as patch:
             patch.setattr(writer, "refusals", lambda *arguments: [])
-            ledger.record([entry], "me")
+            enter(entry)
             transaction.set_rollback(True)
     except IntegrityError as error:
         return "forbids" in str(error) or "reserved" in str(error).lower()
