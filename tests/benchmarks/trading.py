@@ -14,6 +14,7 @@ import os
 import random
 import statistics
 import sys
+from functools import cache
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from time import perf_counter, process_time
@@ -62,6 +63,14 @@ class Done(NamedTuple):
     trades: int
 
 
+@cache
+def login_of(account: UUID) -> str:
+    """Of its partner, which asks for its orders."""
+    from accounts.accounts.models import Account
+
+    return Account.objects.values_list("partner__login", flat=True).get(pk=account)
+
+
 def flow(dice: random.Random, accounts: list[UUID], size: int) -> list[Any]:
     """Orders around 100 euros, of which half trade."""
     from marketdata.trading.market import Request
@@ -72,13 +81,14 @@ def flow(dice: random.Random, accounts: list[UUID], size: int) -> list[Any]:
         away = round(dice.gauss(0, 12)) + 3
         price = 10_000 - away * 5 if side == 0 else 10_000 + away * 5
         time_in_force = "IOC" if dice.random() < 0.1 else "GTC"
+        account = dice.choice(accounts)
         requests.append(
             Request(
-                dice.choice(accounts),
+                account,
                 side,
                 dice.randint(1, 20),
                 price,
-                "benchmark",
+                login_of(account),
                 time_in_force,
             )
         )

@@ -22,7 +22,7 @@ from uuid import UUID
 from rich.console import Console
 from rich.table import Table
 
-from tests.benchmarks.trading import backend_seconds
+from tests.benchmarks.trading import backend_seconds, login_of
 from tests.benchmarks.yardstick import yardstick
 from tests.installation import throw_away_installation
 
@@ -74,7 +74,9 @@ class Book:
         away = -1 if trades else dice.randint(1, 10)
         price = MIDDLE - away if side == 0 else MIDDLE + away
         account = dice.choice(self.accounts)
-        return Request(account, side, 1, price, "benchmark", "IOC" if trades else "GTC")
+        return Request(
+            account, side, 1, price, login_of(account), "IOC" if trades else "GTC"
+        )
 
     def take(self, dice: random.Random, count: int) -> Measured:
         from marketdata.trading.market import place_each

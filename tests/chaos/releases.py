@@ -171,7 +171,8 @@ from random import Random
 
 from marketdata.trading import market
 
-token, *clients = map(UUID, sys.argv[1:])
+token, login = UUID(sys.argv[1]), sys.argv[2]
+clients = [*map(UUID, sys.argv[3:])]
 dice = Random(1)
 # A request names its actor since the release that writes by functions.
 named = "actor" in inspect.signature(market.Request).parameters
@@ -180,11 +181,11 @@ def once():
     orders = [
         market.Request(
             dice.choice(clients), dice.randrange(2), dice.randint(1, 9),
-            dice.randint(95, 105), "GTC", **({"actor": "me"} if named else {}),
+            dice.randint(95, 105), "GTC", **({"actor": login} if named else {}),
         )
         for _ in range(3)
     ]
-    market.place_each(token, orders, *([] if named else ["me"]))
+    market.place_each(token, orders, *([] if named else [login]))
 
 write_on(once)
 """
@@ -197,7 +198,7 @@ def populate(code: Path, accounts: int, rows: int) -> dict[str, Any]:
 
     Of its partner the answer has the `token` and the ids of `accounts`, for clients;
     the ids of `issuers`; of a `ledger` its token and two accounts with units; and of a
-    `market` its token and accounts with cash and units.
+    `market` its token, and accounts with cash and units after their partner's login.
     """
     said = run(code, "-c", POPULATE, str(accounts), str(rows))
     found: dict[str, Any] = json.loads(said.splitlines()[-1])
@@ -256,7 +257,8 @@ token, clients = new_market(100), new_clients(8)
 for client in clients:
     deposit(client, 10**12)
 give(token, dict.fromkeys(clients, 10**9))
-print(json.dumps([str(token.pk), *(str(client.pk) for client in clients)]))
+login = clients[0].partner.login
+print(json.dumps([str(token.pk), login, *(str(client.pk) for client in clients)]))
 """
 ROWS = (
     """

@@ -136,14 +136,14 @@ def test_rights_that_are_missing_are_named(db: None, application: dict[str, str]
     role = application["USER"]
     tamper(
         f'REVOKE INSERT ON partnerapi_jobrun FROM "{role}"',
-        f'REVOKE EXECUTE ON FUNCTION register_open(uuid[]) FROM "{role}"',
+        f'REVOKE EXECUTE ON FUNCTION marketdata_hear(uuid[]) FROM "{role}"',
         f'REVOKE UPDATE (sent_at) ON accounts_staffnotice FROM "{role}"',
     )
     with pytest.raises(
         StartRefused,
         match=rf"{role}, .* lacks 3 rights, INSERT on partnerapi_jobrun, "
         r"UPDATE on accounts_staffnotice.sent_at, "
-        r"EXECUTE on register_open\(uuid\[\]\); run .*grant_application_role",
+        r"EXECUTE on marketdata_hear\(uuid\[\]\); run .*grant_application_role",
     ):
         check_grants()
 
