@@ -21,4 +21,4 @@ class SchemaEditor(schema.DatabaseSchemaEditor):  # type: ignore[misc]
             LOOKED_FOR_BY_BEGINNING.get(about.db_table) != field.column
         ):
             return None
-        return super()._create_like_index_sql(model, field)
+        return super()._create_like_index_sql(model, field)  # type: ignore[misc]
