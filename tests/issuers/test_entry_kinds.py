@@ -1,18 +1,14 @@
-"""The kinds of entries in Python against the lists by which SQL judges them."""
+"""The kinds of entries in Python against those by which the database judges."""
 
 import re
 
 import pytest
 from django.conf import settings
 
-from issuers.register.kinds import EntryKind, Judged
+from issuers.register.kinds import EntryKind, kind_rows
+from issuers.register.models import EntryKindRow
 
 SQL = settings.BASE_DIR / "issuers" / "sql"
-JUDGE = "compliance/register_judge.sql"
-
-
-def judged_by(judged: Judged) -> set[str]:
-    return {kind.value for kind in EntryKind if judged in kind.judged}
 
 
 def approved_as(*approvals: str) -> set[str]:
@@ -20,14 +16,6 @@ def approved_as(*approvals: str) -> set[str]:
 
 
 LISTS = {
-    (JUDGE, r"is_free boolean := kind IN\s*\((.*?)\)"): judged_by(Judged.PAUSE),
-    (JUDGE, r"is_taken boolean := kind IN\s*\((.*?)\)"): judged_by(Judged.SENDER),
-    (JUDGE, r"is_given boolean := kind IN\s*\((.*?)\)"): judged_by(Judged.RECEIVER),
-    (JUDGE, r"is_given OR kind = ('\w+')"): judged_by(Judged.FORCED_RECEIVER),
-    (
-        "compliance/register_judge_entries.sql",
-        r"HAVING bool_and\(x\.kind IN \((.*?)\)\)",
-    ): judged_by(Judged.SENDER),
     (
         "register/approvals_of_entry.sql",
         r"WHEN \(\(new\.kind = ANY \(ARRAY\[(.*?)\]",
@@ -37,6 +25,13 @@ LISTS = {
         r"WHEN \(\(new\.kind = ANY \(ARRAY\[(.*?)\]",
     ): approved_as("TRANSFER"),
 }
+"""By which the database judges what the release before inserts."""
+
+
+@pytest.mark.django_db
+def test_the_rows_of_the_database_are_the_kinds():
+    rows = [*EntryKindRow.objects.order_by("name").values()]
+    assert rows == sorted(kind_rows(), key=lambda row: row["name"])
 
 
 @pytest.mark.parametrize(("file", "pattern"), LISTS)
