@@ -181,7 +181,8 @@ def once():
     orders = [
         market.Request(
             dice.choice(clients), dice.randrange(2), dice.randint(1, 9),
-            dice.randint(95, 105), "GTC", **({"actor": login} if named else {}),
+            dice.randint(95, 105), time_in_force="GTC",
+            **({"actor": login} if named else {}),
         )
         for _ in range(3)
     ]
