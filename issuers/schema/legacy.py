@@ -4,6 +4,7 @@ import graphene
 
 from accounts.people.schema import User
 from issuers.legacy.models import LegacyShareholder
+from issuers.schema.publications import twin
 from issuers.schema.rows import read_issuers, read_users
 from partnerapi.graphql.relay import (
     Connection,
@@ -12,7 +13,7 @@ from partnerapi.graphql.relay import (
     enumeration,
 )
 from partnerapi.graphql.resolvers import column, needs
-from partnerapi.graphql.scalars import Time
+from partnerapi.graphql.scalars import Time, Uint64
 from partnerapi.graphql.statements import OrderedList, OrderKey
 
 LEGACY_SHAREHOLDERS = OrderedList(
@@ -64,6 +65,7 @@ class IssuerLegacyShareholder(ModelType):
         resolver=column("price_cents"),
         description="Price of one share at import time, euro cents.",
     )
+    price_cents = Uint64(required=True, description=twin("price"))
     created_at = Time(required=True, description="When the record was imported.")
 
     @needs("issuer_id")

@@ -11,7 +11,7 @@ from partnerapi.graphql.relay import (
     enumeration,
 )
 from partnerapi.graphql.resolvers import column, needs
-from partnerapi.graphql.scalars import Time, Uint64
+from partnerapi.graphql.scalars import Int64, Time, Uint64
 from partnerapi.graphql.statements import OrderedList, OrderKey
 
 ARTICLES = OrderedList(
@@ -40,6 +40,13 @@ FINANCIAL_DATA = OrderedList(
 
 
 IN_CENTS = "euro cents, exact up to ±(2⁵³−1), so it can exceed 32 bits"
+
+
+def twin(name):
+    return (
+        f"The amount of `{name}`, euro cents, in a type of 64 bits, for clients whose "
+        "`Int` has 32."
+    )
 
 
 PeriodType = models.IssuerFinancialData.PeriodType
@@ -130,6 +137,11 @@ class IssuerFinancialData(ModelType):
     net_income = graphene.Int(
         resolver=column("net_income_cents"), description=f"Net income, {IN_CENTS}."
     )
+
+    revenue_cents = Int64(description=twin("revenue"))
+    ebitda_cents = Int64(description=twin("ebitda"))
+    ebit_cents = Int64(description=twin("ebit"))
+    net_income_cents = Int64(description=twin("netIncome"))
 
     @needs("issuer_id")
     def resolve_issuer(figures, info):

@@ -9,7 +9,12 @@ from typing import Any
 
 from graphql import GraphQLEnumType, GraphQLLeafType
 
-from partnerapi.core.numbers import MAX_EXACT_INTEGER, MAX_UINT64
+from partnerapi.core.numbers import (
+    MAX_EXACT_INTEGER,
+    MAX_INT64,
+    MAX_UINT64,
+    MIN_INT64,
+)
 
 Serialize = Callable[[list[Any]], list[Any] | None]
 """The JSON values of a column; None: its values must go one by one."""
@@ -30,6 +35,8 @@ def column_serializer(type_: GraphQLLeafType, nullable: bool) -> Serialize:
             kind, finish = int, within(-MAX_EXACT_INTEGER, MAX_EXACT_INTEGER)
         case "Uint64":
             kind, finish = int, within(0, MAX_UINT64)
+        case "Int64":
+            kind, finish = int, within(MIN_INT64, MAX_INT64)
         case "Time":
             kind, finish = str, times
         case "Boolean":

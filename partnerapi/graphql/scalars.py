@@ -1,4 +1,4 @@
-"""The scalars Time and Uint64, and an Int that carries amounts in cents."""
+"""The scalars Time, Uint64 and Int64, and an Int that carries amounts in cents."""
 
 import re
 from datetime import datetime
@@ -8,7 +8,12 @@ import graphene
 from graphql import GraphQLInt, IntValueNode, StringValueNode, ValueNode
 from graphql.language import print_ast
 
-from partnerapi.core.numbers import MAX_EXACT_INTEGER, MAX_UINT64
+from partnerapi.core.numbers import (
+    MAX_EXACT_INTEGER,
+    MAX_INT64,
+    MAX_UINT64,
+    MIN_INT64,
+)
 from partnerapi.core.times import from_rfc3339, to_rfc3339
 
 
@@ -39,13 +44,26 @@ def uint64(value: Any) -> int:
     Raises:
         ValueError: not such an integer.
     """
-    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,20}", value):
+    return exact_integer("Uint64", value, 0, MAX_UINT64)
+
+
+def int64(value: Any) -> int:
+    """Check that a value is an integer from −2⁶³ to 2⁶³−1, in the same way.
+
+    Raises:
+        ValueError: not such an integer.
+    """
+    return exact_integer("Int64", value, MIN_INT64, MAX_INT64)
+
+
+def exact_integer(scalar: str, value: Any, least: int, most: int) -> int:
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,20}", value):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"Uint64 cannot represent {value!r}: expected an integer.")
-    if not 0 <= value <= MAX_UINT64:
+        raise ValueError(f"{scalar} cannot represent {value!r}: expected an integer.")
+    if not least <= value <= most:
         raise ValueError(
-            f"Uint64 cannot represent {value}: expected 0 to {MAX_UINT64}."
+            f"{scalar} cannot represent {value}: expected {least} to {most}."
         )
     return value
 
@@ -62,9 +80,27 @@ class Uint64(graphene.Scalar):
 
     @staticmethod
     def parse_literal(node: ValueNode, variables: Any = None) -> int:
-        if not isinstance(node, IntValueNode | StringValueNode):
-            raise ValueError(f"Uint64 cannot represent {print_ast(node)}.")
-        return uint64(node.value)
+        return uint64(digits_of("Uint64", node))
+
+
+class Int64(graphene.Scalar):
+    """An integer from -9223372036854775808 (−2⁶³) to 9223372036854775807, exact.
+
+    Responses carry a JSON integer: use a parser that preserves 64-bit integers.
+    """
+
+    serialize = staticmethod(int64)
+    parse_value = staticmethod(int64)
+
+    @staticmethod
+    def parse_literal(node: ValueNode, variables: Any = None) -> int:
+        return int64(digits_of("Int64", node))
+
+
+def digits_of(scalar: str, node: ValueNode) -> str:
+    if not isinstance(node, IntValueNode | StringValueNode):
+        raise ValueError(f"{scalar} cannot represent {print_ast(node)}.")
+    return node.value
 
 
 def serialize_int(value: Any) -> int:

@@ -1,4 +1,4 @@
-"""Wire forms of Time, Uint64 and Int, in both directions."""
+"""Wire forms of Time, Uint64, Int64 and Int, in both directions."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from issuers.models import IssuerFinancialData
 from partnerapi.core.numbers import MAX_EXACT_INTEGER, MAX_UINT64
 from partnerapi.core.times import from_rfc3339, to_rfc3339
-from partnerapi.graphql.scalars import Time, Uint64, serialize_int, uint64
+from partnerapi.graphql.scalars import Int64, Time, Uint64, int64, serialize_int, uint64
 from tests.characters import Ask, World
 from tests.owner import tamper
 
@@ -175,6 +175,20 @@ def test_a_literal_uint64_is_an_integer_or_a_string():
     for literal in ("-1", "1.5", "1e3", "true", "A", "[1]"):
         with pytest.raises(ValueError, match="Uint64 cannot represent"):
             Uint64.parse_literal(parse_value(literal))
+
+
+@pytest.mark.parametrize("number", [-(2**63), -(2**53) - 1, 0, 2**63 - 1])
+def test_int64_is_exact(number):
+    assert int64(number) == number
+    assert int64(str(number)) == number
+    assert Int64.parse_literal(parse_value(str(number))) == number
+    assert Int64.parse_literal(parse_value(f'"{number}"')) == number
+
+
+@pytest.mark.parametrize("value", [-(2**63) - 1, 2**63, "--1", "1.0", 1.0, True, None])
+def test_int64_never_wraps_or_rounds(value):
+    with pytest.raises(ValueError, match="Int64 cannot represent"):
+        int64(value)
 
 
 @pytest.mark.parametrize("number", [0, 2**31, -(2**31) - 1, MAX_EXACT_INTEGER])
