@@ -19,10 +19,10 @@ from issuers.register.ledger import Entry, Kind
 from issuers.register.standing import standing_of
 from issuers.register.writer import HOLDER, LockedLedger, Writer
 from marketdata.trading.errors import NotTradable
-from marketdata.trading.models import Order
+from marketdata.trading.models import Order, row_of
 from marketdata.trading.queues import BUY, SELL, Queues, Resting
 from marketdata.trading.sessions import Session
-from partnerapi.core.database import fetch
+from partnerapi.core.database import array_text, fetch
 
 
 class MissingHolders(Exception):
@@ -137,15 +137,15 @@ def read(
     asks = [r.limit_price for r in requests if r.side == SELL]
     arguments = [
         token_id,
-        [r.account_id for r in requests],
-        [r.side for r in requests],
-        [r.limit_price for r in requests],
+        array_text(r.account_id for r in requests),
+        array_text(r.side for r in requests),
+        array_text(r.limit_price for r in requests),
         [r.client_order_id for r in requests],
         max(bids, default=0),
         min(asks, default=2**62),
         most,
         *wanted,
-        list(own),
+        array_text(own),
         most_open,
         holds,
     ]
@@ -237,7 +237,7 @@ def order_of(row: list[Any]) -> Order:
         row[place] = UUID(row[place])
     for place in INSTANTS:
         row[place] = instant(row[place])
-    return Order.from_db("default", COLUMNS, row)
+    return row_of(Order, dict(zip(COLUMNS, row, strict=True)))
 
 
 def instant(text: str | None) -> datetime | None:

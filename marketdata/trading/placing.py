@@ -20,7 +20,7 @@ from marketdata.trading.judging import (
     check_once,
     check_shape,
 )
-from marketdata.trading.models import Execution, Order, OrderStatus
+from marketdata.trading.models import Execution, Order, OrderStatus, row_of
 from marketdata.trading.queues import BUY, Match, Resting
 from marketdata.trading.round import Event, Request, Round
 
@@ -44,25 +44,32 @@ def place(of: Round, request: Request) -> Placed:
     check_shape(of, request)
     check_active(client)
     check_once(of, request)
-    order = Order(
-        id=uuid.uuid7(),
-        token_id=of.book.token_id,
-        account_id=client.account_id,
-        user_id=client.user_id,
-        ledger_account_id=client.ledger_account,
-        cash_account_id=client.cash_account,
-        partner_id=client.partner_id,
-        side=request.side,
-        limit_price=request.limit_price,
-        quantity=request.quantity,
-        time_in_force=request.time_in_force,
-        expires_at=expiry(of, request),
-        status=OrderStatus.OPEN,
-        priority=0,
-        last_event=0,
-        client_order_id=request.client_order_id,
-        created_at=of.at,
-        updated_at=of.at,
+    order = row_of(
+        Order,
+        {
+            "id": uuid.uuid7(),
+            "token_id": of.book.token_id,
+            "account_id": client.account_id,
+            "user_id": client.user_id,
+            "ledger_account_id": client.ledger_account,
+            "cash_account_id": client.cash_account,
+            "partner_id": client.partner_id,
+            "side": request.side,
+            "limit_price": request.limit_price,
+            "quantity": request.quantity,
+            "filled": 0,
+            "filled_value": 0,
+            "time_in_force": request.time_in_force,
+            "expires_at": expiry(of, request),
+            "status": OrderStatus.OPEN,
+            "status_reason": None,
+            "priority": 0,
+            "version": 1,
+            "last_event": 0,
+            "client_order_id": request.client_order_id,
+            "created_at": of.at,
+            "updated_at": of.at,
+        },
     )
     check_movement(of, order, order.quantity)
     taker, match = meet(of, order)
@@ -176,19 +183,22 @@ def trade(of: Round, taker: Order, maker: Order, quantity: int) -> Execution:
         if not order.remaining:
             order.status = OrderStatus.FILLED
         of.tell(order)
-    execution = Execution(
-        token_id=of.book.token_id,
-        sequence=of.book.trade,
-        buy_order_id=buy.pk,
-        sell_order_id=sell.pk,
-        buyer_account_id=buy.account_id,
-        seller_account_id=sell.account_id,
-        price=price,
-        quantity=quantity,
-        aggressor=taker.side,
-        ledger_seq=recorded.number,
-        event=of.book.event,
-        at=of.at,
+    execution = row_of(
+        Execution,
+        {
+            "token_id": of.book.token_id,
+            "sequence": of.book.trade,
+            "buy_order_id": buy.pk,
+            "sell_order_id": sell.pk,
+            "buyer_account_id": buy.account_id,
+            "seller_account_id": sell.account_id,
+            "price": price,
+            "quantity": quantity,
+            "aggressor": taker.side,
+            "ledger_seq": recorded.number,
+            "event": of.book.event,
+            "at": of.at,
+        },
     )
     of.executions.append(execution)
     return execution

@@ -12,7 +12,7 @@ from issuers.register.models import TokenPrice
 from marketdata.books.notify import notify
 from marketdata.trading.models import OrderEvent
 from marketdata.trading.round import Round, Step
-from partnerapi.core.database import fetch
+from partnerapi.core.database import array_text, array_text_or_null, fetch
 
 logger = logging.getLogger(__name__)
 
@@ -56,21 +56,20 @@ def calls(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:
 
 
 def arguments(of: Round, steps: Sequence[Step], is_priced: bool) -> list[object]:
-    kinds, orders, messages, units, limits, reasons, actors = map(
-        list, zip(*steps, strict=True)
-    )
+    kinds, orders, messages, units, limits, reasons, actors = zip(*steps, strict=True)
     new = [
         of.new[step.order_id]
         for step in steps
         if step.kind == OrderEvent.Kind.ORDER_ACCEPTED
     ]
     return [
-        of.book.token_id, of.at, list(map(str, kinds)), orders, messages, units, limits,
-        reasons, actors, is_priced,
-        [order.pk for order in new],
-        [order.account_id for order in new],
-        [order.side for order in new],
-        [order.time_in_force for order in new],
+        of.book.token_id, of.at, array_text(kinds), array_text(orders),
+        array_text(messages), array_text_or_null(units), array_text_or_null(limits),
+        array_text_or_null(reasons), list(actors), is_priced,
+        array_text(order.pk for order in new),
+        array_text(order.account_id for order in new),
+        array_text(order.side for order in new),
+        array_text(order.time_in_force for order in new),
         [order.expires_at for order in new],
         [order.client_order_id for order in new],
     ]  # fmt: skip
