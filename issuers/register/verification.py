@@ -1,11 +1,12 @@
 """The invariants of the register, each as one SQL statement."""
 
+import json
 from collections.abc import Iterator
 
 from accounts.keys.verification import SCOPES_ARE_KNOWN
 from accounts.totals import Listed, total_is_kept
 from issuers.models.tokens import MAX_UNITS, MAX_VALUE
-from issuers.register.kinds import EntryKind
+from issuers.register.kinds import EntryKind, kind_rows
 from issuers.register.rule_verification import RULE_INVARIANTS, keep_judged
 from partnerapi.core.invariants import (
     Finding,
@@ -58,8 +59,19 @@ WAYS = ", ".join(
 )
 """Rows of a kind of entry, a source and a target, as kinds of accounts."""
 
+KINDS_ARE_KNOWN = Invariant(
+    "kinds of entries are those of this release",
+    f"""
+    SELECT count(known.row), count(*) FILTER (
+        WHERE known.row IS NULL OR kept.row IS NULL)
+    FROM jsonb_array_elements('{json.dumps(kind_rows())}') AS known (row)
+    FULL JOIN (SELECT to_jsonb(k) AS row FROM issuers_entrykind k) kept USING (row)
+    """,
+)
+
 INVARIANTS = (
     SCOPES_ARE_KNOWN,
+    KINDS_ARE_KNOWN,
     total_is_kept(Listed.LEGACY_SHAREHOLDERS, "issuers_legacyshareholder", "issuer_id"),
     Invariant(
         "the counts of partners' events equal their last numbers",
