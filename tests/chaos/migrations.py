@@ -221,12 +221,13 @@ def upgrade(
     world: dict[str, Any],
     per_second: float,
     seconds: float,
+    busy: bool,
     logs: Path,
 ) -> Iterator[Outcome]:
     """Upgrade and go back, and see what clients of the release before are answered."""
     names = new_migrations()
     with (
-        serving(old, logs / "old.log") as port,
+        serving(old, logs / "old.log", busy) as port,
         Clients(port, world, per_second) as clients,
         Writer(old, ENTRIES, world["ledger"], logs / "entries.log") as entries,
         Writer(old, ORDERS, world["market"], logs / "orders.log") as orders,
@@ -240,7 +241,7 @@ def upgrade(
             yield say(f"{app}.{name}", partial(migrate, app, name))
         yield say("rights are granted", partial(grant, ROOT, KEEP))
         with (
-            serving(ROOT, logs / "new.log") as port,
+            serving(ROOT, logs / "new.log", busy) as port,
             Clients(port, world, per_second) as news,
             Writer(ROOT, ENTRIES, world["ledger"], logs / "new-entries.log") as new,
             Writer(ROOT, ORDERS, world["market"], logs / "new-orders.log") as placed,
@@ -347,6 +348,7 @@ def measure(
     rows: int,
     per_second: float,
     seconds: float,
+    busy: bool,
     directory: Path,
     note: Console,
 ) -> tuple[list[Outcome], dict[str, int]]:
@@ -358,7 +360,7 @@ def measure(
     world = populate(old, CLIENTS, rows)
     note.print(f"{rows} rows a table, written in {time.monotonic() - began:.0f} s")
     outcomes = []
-    for found in upgrade(old, world, per_second, seconds, directory):
+    for found in upgrade(old, world, per_second, seconds, busy, directory):
         note.print(
             f"{found.what}: {found.seconds:.1f} s, slowest {found.slowest:.2f} s, "
             f"held up {found.held:.2f} s, {found.codes}, {found.entries}"
@@ -427,6 +429,7 @@ def main(pace: Pace) -> None:
                 options.rows,
                 options.per_second,
                 options.seconds,
+                options.busy,
                 database.directory,
                 note,
             )

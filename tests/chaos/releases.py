@@ -23,8 +23,11 @@ from tests.chaos.installation import ROOT
 
 THREADS = 8
 THREADED = ("--preload", "--worker-class", "gthread", "--threads", str(THREADS))
-ROOM = {"PARTNER_API_DATABASE_CONNECTIONS": str(THREADS)}
-"""So that a client waits for what holds the tables, and for no other client."""
+ROOM = {"PARTNER_API_DATABASE_CONNECTIONS": str(2 * THREADS)}
+"""So that a client waits for what holds the tables, and for no other client: one that
+was cut off keeps its connection until its statement is cancelled."""
+PATIENCE = {"PARTNER_API_MAX_SECONDS": "50"}
+"""So that no request is given up because others have the processor."""
 PARTNERS = 10
 """Each has an account of every holder, and holders are a tenth of the rows."""
 MOST_JOB_RUNS = 300_000
@@ -88,9 +91,9 @@ def grant(code: Path, *options: str) -> None:
     run(code, "manage.py", "grant_application_role", role, "--apply", *options)
 
 
-def serving(code: Path, log: Path) -> AbstractContextManager[int]:
-    """A web server of a release; its port."""
-    environment = {"PYTHONPATH": str(code)} | ROOM
+def serving(code: Path, log: Path, busy: bool) -> AbstractContextManager[int]:
+    """A web server of a release, with patience on a busy machine; its port."""
+    environment = {"PYTHONPATH": str(code)} | ROOM | (PATIENCE if busy else {})
     return web.serving(log, environment, code, THREADED)
 
 
