@@ -3,6 +3,9 @@
 from django.db import migrations
 
 FORWARD = r"""
+SET LOCAL lock_timeout = '45 ms';
+LOCK TABLE public.accounts_approvaldecision, public.accounts_approvalrequest, public.accounts_assertion, public.accounts_bankline, public.accounts_bankstatement, public.accounts_cashtransaction, public.accounts_investorattestation, public.accounts_investorchange, public.accounts_passkey, public.accounts_passkeyvoucher, public.accounts_withdrawal IN ACCESS EXCLUSIVE MODE;
+
 CREATE OR REPLACE FUNCTION public.accounts_count(lists text[], keys uuid[], changes bigint[], last boolean DEFAULT false)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
@@ -1256,6 +1259,9 @@ CREATE OR REPLACE TRIGGER cash_reserve_requested AFTER INSERT ON public.accounts
 """
 
 BACKWARD = r"""
+SET LOCAL lock_timeout = '45 ms';
+LOCK TABLE public.accounts_approvaldecision, public.accounts_approvalrequest, public.accounts_assertion, public.accounts_bankline, public.accounts_bankstatement, public.accounts_cashtransaction, public.accounts_investorattestation, public.accounts_investorchange, public.accounts_passkey, public.accounts_passkeyvoucher, public.accounts_withdrawal IN ACCESS EXCLUSIVE MODE;
+
 CREATE OR REPLACE FUNCTION public.accounts_count_accounts()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp

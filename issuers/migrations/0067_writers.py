@@ -3,6 +3,9 @@
 from django.db import migrations
 
 FORWARD = r"""
+SET LOCAL lock_timeout = '50 ms';
+LOCK TABLE public.accounts_investorchange, public.issuers_approvedholder, public.issuers_issuergrant, public.issuers_ledgerposting, public.issuers_ledgertransaction, public.issuers_legacyshareholder, public.issuers_restriction, public.issuers_tokenprice, public.issuers_tokenrule, public.issuers_unnumberedevent IN ACCESS EXCLUSIVE MODE;
+
 CREATE OR REPLACE FUNCTION public.binds_approve_holder(id uuid, actor text, token uuid, account bigint, until timestamp with time zone)
 RETURNS SETOF issuers_approvedholder LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
@@ -1778,6 +1781,9 @@ CREATE OR REPLACE TRIGGER register_keep_tokenrule BEFORE INSERT OR UPDATE ON pub
 """
 
 BACKWARD = r"""
+SET LOCAL lock_timeout = '50 ms';
+LOCK TABLE public.accounts_investorchange, public.issuers_approvedholder, public.issuers_issuergrant, public.issuers_ledgerposting, public.issuers_ledgertransaction, public.issuers_legacyshareholder, public.issuers_restriction, public.issuers_tokenprice, public.issuers_tokenrule, public.issuers_unnumberedevent IN ACCESS EXCLUSIVE MODE;
+
 CREATE OR REPLACE FUNCTION public.events_account_changed()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp

@@ -3,6 +3,9 @@
 from django.db import migrations
 
 FORWARD = r"""
+SET LOCAL lock_timeout = '250 ms';
+LOCK TABLE public.marketdata_bookchange, public.marketdata_trade IN ACCESS EXCLUSIVE MODE;
+
 CREATE OR REPLACE FUNCTION public.marketdata_price(token uuid, actor text)
 RETURNS timestamp with time zone LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
@@ -40,6 +43,9 @@ CREATE OR REPLACE TRIGGER marketdata_follow_trades AFTER INSERT ON public.market
 """
 
 BACKWARD = r"""
+SET LOCAL lock_timeout = '250 ms';
+LOCK TABLE public.marketdata_bookchange, public.marketdata_trade IN ACCESS EXCLUSIVE MODE;
+
 CREATE OR REPLACE TRIGGER marketdata_follow_changes AFTER INSERT ON public.marketdata_bookchange REFERENCING NEW TABLE AS entered FOR EACH STATEMENT EXECUTE FUNCTION public.marketdata_follow_changes();
 
 CREATE OR REPLACE TRIGGER marketdata_follow_trades AFTER INSERT ON public.marketdata_trade REFERENCING NEW TABLE AS entered FOR EACH STATEMENT EXECUTE FUNCTION public.marketdata_follow_trades();

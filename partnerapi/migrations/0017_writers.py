@@ -3,6 +3,9 @@
 from django.db import migrations
 
 FORWARD = r"""
+SET LOCAL lock_timeout = '500 ms';
+LOCK TABLE public.issuers_event IN ACCESS EXCLUSIVE MODE;
+
 CREATE OR REPLACE FUNCTION public.partnerapi_claim_keys(partners uuid[], keys uuid[], fingerprints bytea[], names text[])
 RETURNS TABLE(partner uuid, key uuid, record bigint) LANGUAGE plpgsql
 SET search_path = pg_catalog, public, pg_temp
@@ -59,6 +62,9 @@ DROP TRIGGER events_count ON public.issuers_event;
 """
 
 BACKWARD = r"""
+SET LOCAL lock_timeout = '500 ms';
+LOCK TABLE public.issuers_event IN ACCESS EXCLUSIVE MODE;
+
 CREATE OR REPLACE TRIGGER events_count AFTER INSERT ON public.issuers_event REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.events_count();
 ALTER TABLE public.issuers_event ENABLE ALWAYS TRIGGER events_count;
 

@@ -1,13 +1,16 @@
 """Migrations that bring the database what the files of SQL say."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from partnerapi.core.migrating import LOCK_SECONDS
 from partnerapi.core.sql_objects import SqlFunction, SqlObject, SqlTrigger, SqlView
 
 Change = tuple[SqlObject | None, SqlObject | None]
 """What the migrations have installed and what the files say; None: not at all."""
 MAKES_LATER = (SqlFunction, SqlTrigger, SqlView)
 """A trigger names its function, and a view may call one."""
+
+WAIT_MS = int(LOCK_SECONDS * 1000)
 
 
 class NotByFile(Exception):
@@ -47,12 +50,28 @@ def script(changed: Sequence[Change]) -> str:
 
 
 def statements(changed: Sequence[Change]) -> Iterator[str]:
+    yield from hold_tables(
+        {one.table for pair in changed for one in pair if isinstance(one, SqlTrigger)}
+    )
     for kind in MAKES_LATER:
         yield from (n.create() for _, n in changed if isinstance(n, kind))
     for kind in reversed(MAKES_LATER):
         for before, after in changed:
             if after is None and isinstance(before, kind):
                 yield before.drop()
+
+
+def hold_tables(tables: Collection[str]) -> Iterator[str]:
+    """Lock all tables before any is changed, or none.
+
+    A request waits for one of them while the migration waits for another that the
+    request uses. Together the waits are shorter than PostgreSQL's `deadlock_timeout`
+    of a second, after which the request would be ended.
+    """
+    if tables:
+        named = ", ".join(f"public.{table}" for table in sorted(tables))
+        yield f"SET LOCAL lock_timeout = '{WAIT_MS // len(tables)} ms';"
+        yield f"LOCK TABLE {named} IN ACCESS EXCLUSIVE MODE;\n"
 
 
 def migration(

@@ -32,7 +32,7 @@ from graphql import (
 )
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
-from hypothesis_graphql import queries
+from hypothesis_graphql import nodes, queries
 
 from tests.generated.fuller import Fuller
 from tests.generated.shapes import Shapes
@@ -55,6 +55,10 @@ ROOM = 300
 """Rows that the nested pages of one document may multiply to."""
 KEPT_AS_GENERATED = 0.04
 """Share of values that stay out of range, as hypothesis-graphql made them."""
+WIDE = {
+    "Int64": st.integers(-(2**63), 2**63 - 1).map(nodes.Int),
+    "Uint64": st.integers(0, 2**64 - 1).map(nodes.Int),
+}
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
 
 
@@ -110,9 +114,12 @@ def request(
 
 def plain_documents(schema: GraphQLSchema, count: int, number: int) -> list[str]:
     texts: list[str] = []
-    every = [queries(schema, allow_x00=False)]
+    every = [queries(schema, allow_x00=False, custom_scalars=WIDE)]
     roots = [name for name in ROOTS if name in schema.query_type.fields]
-    single = [queries(schema, fields=[name], allow_x00=False) for name in roots]
+    single = [
+        queries(schema, fields=[name], allow_x00=False, custom_scalars=WIDE)
+        for name in roots
+    ]
 
     @settings(
         max_examples=count,

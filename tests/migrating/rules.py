@@ -109,6 +109,9 @@ def broken(sql: str, is_contract: bool) -> Iterator[str]:
         trigger = again.partition(" ON ")[0] + " "
         if again != statement and any(x.startswith(trigger) for x in said[place:]):
             continue
+        # One that waits only briefly, for all tables that the migration changes.
+        if statement.startswith("LOCK") and "SET LOCAL lock_timeout" in said[place - 1]:
+            continue
         if new := re.match(rf"CREATE TABLE {TABLE}", statement, re.IGNORECASE):
             made.add(new["table"])
         for tried in RULES:

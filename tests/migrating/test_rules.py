@@ -65,6 +65,7 @@ def test_each_rule_is_tried():
         'CREATE INDEX CONCURRENTLY "i" ON "t" ("at")',
         "ALTER TABLE t ADD CONSTRAINT c CHECK (n > 0) NOT VALID",
         "ALTER TABLE t VALIDATE CONSTRAINT c",
+        "SET LOCAL lock_timeout = '250 ms'; LOCK TABLE t, u IN ACCESS EXCLUSIVE MODE",
         "ALTER TABLE t ADD CONSTRAINT c UNIQUE USING INDEX i",
         'ALTER TABLE "t" ADD COLUMN "n" integer DEFAULT 0 NOT NULL',
         'ALTER TABLE "t" ADD COLUMN "n" integer NULL',

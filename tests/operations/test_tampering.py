@@ -1,4 +1,4 @@
-"""What somebody who has only the application's role gains from SQL.
+"""What someone who has only the application's role gains from SQL.
 
 Each area lists tamperings and what refuses them. Those that succeed stand in POSSIBLE,
 which is the list of the page /docs/register.
@@ -104,7 +104,7 @@ class House:
             market_type=Token.MarketType.SECONDARY_MARKET,
         )  # fmt: skip
         self.words |= {"line": line.pk, "fed": fed.pk}
-        # What is made in the transaction of its issuer asks for nobody.
+        # What is made in the transaction of its issuer needs no request.
         tamper("UPDATE issuers_issuer SET recorded_in = 0")
         as_committed()
 
@@ -185,7 +185,7 @@ REGISTER = {
         " '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')",
         DENIED,
     ),
-    "a mint by nobody": (enter("MINT", "NULL", ":own"), NO_APPROVAL),
+    "a mint by no one": (enter("MINT", "NULL", ":own"), NO_APPROVAL),
     "a mint as a page of staff": (
         AUTHOR + enter("MINT", "NULL", ":own"),
         NO_APPROVAL,
@@ -195,8 +195,8 @@ REGISTER = {
         + enter("MINT", "NULL", ":own", 7),
         NO_APPROVAL,
     ),
-    "a transfer by nobody": (enter("TRANSFER", ":a", ":b"), NO_APPROVAL),
-    "a return by nobody": (enter("RETURN", ":a", ":own"), NO_APPROVAL),
+    "a transfer by no one": (enter("TRANSFER", ":a", ":b"), NO_APPROVAL),
+    "a return by no one": (enter("RETURN", ":a", ":own"), NO_APPROVAL),
     "a forced transfer": (enter("FORCED_TRANSFER", ":a", ":b"), NO_APPROVAL),
     "a burn": (enter("BURN", ":a", "NULL"), NO_APPROVAL),
     "a trade without a market": (enter("TRADE", ":a", ":b"), "Only a market"),
@@ -273,7 +273,7 @@ CASH = {
         " ARRAY[NULL]::uuid[])",
         "closing balance",
     ),
-    "a payment to nobody's withdrawal": (
+    "a payment to a withdrawal that no one asked for": (
         "SELECT cash_book_statement(:asker, 'x.csv', 'd', (SELECT -balance - 400"
         " FROM accounts_cashhead WHERE cash_account_id = :bank), ARRAY['r'],"
         " ARRAY[:payout], ARRAY[-400], ARRAY['2026-01-31']::date[],"
@@ -304,7 +304,7 @@ CASH = {
         "SELECT cash_decide_withdrawal(:clerk, :withdrawal, 'REFUSED', 'why')",
         "with the right to do it",
     ),
-    "a withdrawal refused by nobody": (
+    "a withdrawal refused by no one": (
         "SELECT cash_decide_withdrawal('ghost', :withdrawal, 'REFUSED', 'why')",
         "with the right to do it",
     ),
@@ -369,7 +369,7 @@ MARKETS = {
         ),
         "ends for a reason",
     ),
-    "a halt by nobody": (
+    "a halt by no one": (
         "SELECT trading_change_phase(:token, 'HALTED', NULL, NULL, NULL, 'why',"
         " 'ghost@example.com')",
         "member of staff|by the clock",
@@ -384,12 +384,12 @@ MARKETS = {
         " + interval '5 years', NULL, '', 'market')",
         "member of staff|by the clock",
     ),
-    "a market opened by nobody": (
+    "a market opened by no one": (
         "SELECT trading_open(:fed, '22:00', '22:00', FALSE, now(), 1, 1, 9999, 1,"
         " 'ghost@example.com')",
         "member of staff",
     ),
-    "a bust by nobody": (
+    "a bust by no one": (
         "SELECT trading_undo(:token, 1, 'why', 'ghost', 'ghost')",
         NO_APPROVAL,
     ),
@@ -406,7 +406,7 @@ MARKETS = {
 }
 PEOPLE = {
     "an account's status": ("UPDATE accounts_account SET status = 'CLOSED'", DENIED),
-    "a suspension by nobody": (
+    "a suspension by no one": (
         "INSERT INTO accounts_accountstatuschange (id, account_id, number, status,"
         " previous_status, actor, is_staff, approved_by, created_at)"
         f" VALUES ({NEW}, :stranger, 3, 'SUSPENDED', 'ACTIVE', 'ghost@example.com',"
@@ -432,7 +432,7 @@ PEOPLE = {
         " WHERE user_id = :frozen_user",
         "has an account|READ COMMITTED",
     ),
-    "a key that nobody approved": (
+    "a key that no one approved": (
         "INSERT INTO accounts_apikey (id, secret_digest, last_four, scopes,"
         f" partner_id) VALUES ({NEW}, sha256('x'), 'abcd', '{{issuers:read}}',"
         " :partner)",
@@ -452,11 +452,11 @@ PEOPLE = {
         " WHERE id = :key",
         "stays",
     ),
-    "a grant by nobody": (
+    "a grant by no one": (
         f"SELECT binds_grant({NEW}, 'ghost', :partner, :issuer)",
         NO_APPROVAL,
     ),
-    "a freeze by nobody": (
+    "a freeze by no one": (
         f"SELECT binds_restrict({NEW}, 'ghost', :b, 'FREEZE', :token, NULL, NULL, '',"
         " 'why')",
         "needs an active member of staff",
@@ -474,7 +474,7 @@ PEOPLE = {
         f"SELECT binds_approve_holder({NEW}, :clerk, :token, :b, NULL)",
         "needs an active member of staff",
     ),
-    "a profile decided by nobody": (
+    "a profile decided by no one": (
         f"SELECT binds_decide({NEW}, 'ghost', :frozen_user, NULL, 'VERIFIED',"
         " now() + interval '1 year', 'FR', 'PROFESSIONAL', 'x')",
         "needs an active member of staff",
@@ -489,7 +489,7 @@ PEOPLE = {
         """ '{"holders": 1}', 'why')""",
         NO_APPROVAL,
     ),
-    "somebody's second factor": (
+    "another person's second factor": (
         "INSERT INTO otp_totp_totpdevice (user_id, name, confirmed, key, step, t0,"
         " digits, tolerance, drift, last_t, throttling_failure_count)"
         " VALUES (:decider_id, 'x', TRUE, 'ab', 30, 0, 6, 1, 0, -1, 0)",
@@ -511,7 +511,7 @@ APPROVALS = {
         DENIED,
     ),
     "an outcome taken away": ("DELETE FROM accounts_approvaloutcome", DENIED),
-    "a decision by who filed it": (
+    "a decision by the requester": (
         "SELECT approvals_decide_requests(ARRAY[:request]::uuid[], :asker_id, TRUE,"
         " '')",
         "other than the one that filed it",
@@ -559,7 +559,7 @@ APPROVALS = {
         "SELECT passkeys_vouch(:waiting, :waiting, :clerk_id, 'x', '{}', 'x')",
         "passkey",
     ),
-    "a passkey of nobody": (
+    "a passkey of no one": (
         f"SELECT passkeys_enrol({NEW}, {NEW}, 'x', 'x', 'x', 'localhost')",
         "active member of staff",
     ),
@@ -600,7 +600,7 @@ EVENTS = {
     "the log of sign-ins": ("DELETE FROM partnerapi_failedsignin", DENIED),
     "a job that ran": ("UPDATE partnerapi_jobrun SET result = 'DONE'", DENIED),
     "an answer taken away": ("DELETE FROM partnerapi_idempotencyrecord", DENIED),
-    "an answer for ever": (
+    "an answer that stays": (
         "INSERT INTO partnerapi_idempotencyrecord (key, fingerprint, body, created_at,"
         f" expires_at, partner_id) VALUES ({NEW}, 'x', 'x', now(), '9999-01-01',"
         " :partner)",
@@ -618,18 +618,18 @@ AREAS = {
     "approvals": APPROVALS, "events": EVENTS,
 }  # fmt: skip
 OPEN = {
-    "a transfer by nobody",
-    "a return by nobody",
+    "a transfer by no one",
+    "a return by no one",
     "a register with its issuer",
     "an own line delivered alone",
     "a cancel by a clerk without the right",
     "an order killed that could be filled",
     "an order killed by another",
-    "a halt by nobody",
+    "a halt by no one",
     "a halt by the clock",
     "an early close for five years",
-    "a market opened by nobody",
-    "a suspension by nobody",
+    "a market opened by no one",
+    "a suspension by no one",
     "an account opened by INSERT",
 }
 """Not refused as AREAS says, yet."""

@@ -125,6 +125,10 @@ def test_the_migrations_lead_there_and_back(
         ],
     ]
     for module in modules:
+        has_trigger = " TRIGGER " in module["FORWARD"]
+        for way in ("FORWARD", "BACKWARD"):
+            held = "LOCK TABLE" in module[way].partition("CREATE")[0]
+            assert held == has_trigger
         owner.execute(module["FORWARD"])
         told = (module["__doc__"] or "").startswith("Contract:")
         assert list(broken(module["FORWARD"], told)) == []

@@ -3,6 +3,9 @@
 from django.db import migrations
 
 FORWARD = r"""
+SET LOCAL lock_timeout = '71 ms';
+LOCK TABLE public.accounts_cashtransaction, public.issuers_ledgertransaction, public.marketdata_bookchange, public.marketdata_trade, public.trading_execution, public.trading_order, public.trading_orderevent IN ACCESS EXCLUSIVE MODE;
+
 CREATE OR REPLACE FUNCTION public.trading_count_orders()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
@@ -1367,6 +1370,9 @@ REVOKE ALL ON FUNCTION public.marketdata_record(uuid, bigint, smallint[], bigint
 """
 
 BACKWARD = r"""
+SET LOCAL lock_timeout = '71 ms';
+LOCK TABLE public.accounts_cashtransaction, public.issuers_ledgertransaction, public.marketdata_bookchange, public.marketdata_trade, public.trading_execution, public.trading_order, public.trading_orderevent IN ACCESS EXCLUSIVE MODE;
+
 CREATE OR REPLACE FUNCTION public.marketdata_record(token uuid, known bigint, sides smallint[], prices bigint[], quantities bigint[], ends boolean[], deal_prices bigint[], deal_quantities bigint[], with_snapshot boolean)
 RETURNS TABLE(sequence bigint, trade bigint, at timestamp with time zone) LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
