@@ -18,7 +18,7 @@ NOUNS = re.compile(r"`<noun>` is one name in every layer: (.*?)\.\s", re.DOTALL)
 FIX = settings.BASE_DIR / "marketdata" / "fix"
 LOCK = re.compile(
     r"select_for_update|pg_(try_)?advisory"
-    r"|\bFOR (NO KEY )?UPDATE\b|\bFOR (KEY )?SHARE\b"
+    r"|\bFOR (NO KEY )?UPDATE\b|\bFOR (KEY )?SHARE\b|\bLOCK TABLE\b"
 )
 HELP_OF_EACH = """
 import runpy, sys, warnings
@@ -128,7 +128,7 @@ NAME_LOCKS = {
 """Files that say what locks are, and take none."""
 
 
-def test_all_that_locks_rows_stands_on_the_page_of_locks():
+def test_all_that_locks_stands_on_the_page_of_locks():
     page = (settings.BASE_DIR / "partnerapi/core/locks.md").read_text()
     rooms = ("accounts", "issuers", "marketdata", "partnerapi")
     locking = {

@@ -69,9 +69,9 @@ def hold_tables(tables: Collection[str]) -> Iterator[str]:
     of a second, after which the request would be ended.
     """
     if tables:
-        named = ", ".join(f"public.{table}" for table in sorted(tables))
+        changed_tables = ", ".join(f"public.{table}" for table in sorted(tables))
         yield f"SET LOCAL lock_timeout = '{WAIT_MS // len(tables)} ms';"
-        yield f"LOCK TABLE {named} IN ACCESS EXCLUSIVE MODE;\n"
+        yield f"LOCK TABLE {changed_tables} IN ACCESS EXCLUSIVE MODE;\n"
 
 
 def migration(
