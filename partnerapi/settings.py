@@ -29,8 +29,7 @@ VARIABLES = {
     "DATABASE_DIRECT_URL": Variable("url", "", "postgres://api:secret@db:5432/partnerapi", "the role and the server of DATABASE_URL without the pooler. Where it is set, DATABASE_URL names a pooler such as pgbouncer in transaction mode, for web processes; commands, workers, beat and the FIX acceptor connect here. Empty: DATABASE_URL names PostgreSQL"),
     "REPLICA_URL": Variable("url", "", "postgres://api:secret@standby:5432/partnerapi", "a streaming standby: it serves past capitalization tables and, while DATABASE_URL does not answer, every query"),
     "REDIS_URL": Variable("url", "", "redis://cache:6379/0", "Valkey or Redis: cache, request budgets, Celery's messages"),
-    "SECRET_KEY": Variable("str", "", "fifty or more random characters", "signs staff sessions; required with DATABASE_URL"),
-    "SECRET_KEY_FALLBACKS": Variable("list", [], "the previous SECRET_KEY", "previous values of SECRET_KEY, whose sessions are still accepted"),
+    "SECRET_KEY": Variable("list", [], "fifty or more random characters", "signs staff sessions; several separated by commas, the new one first; required with DATABASE_URL"),
     "PARTNER_API_KEY_PEPPER": Variable("str", "", "fifty or more random characters", "keys the digests of API secrets; several separated by commas, the new one first; required with DATABASE_URL"),
     "PARTNER_API_SERVES": Variable("serves", "both", "api", "what a web process serves: api, admin or both; other addresses answer 404"),
     "ALLOWED_HOSTS": Variable("list", ["localhost", "127.0.0.1", "[::1]"], "api.example.com,admin.example.com", "host names that are served"),
@@ -38,7 +37,6 @@ VARIABLES = {
     "LOG_LEVEL": Variable("level", "INFO", "WARNING", "lowest level that is logged"),
     "EMAIL_URL": Variable("url", "", "smtp+tls://user:secret@mail.example.com:587", "server that sends the e-mails to staff; smtp+ssl: TLS from the first byte; consolemail:// prints them, as a sandbox does; empty: they wait"),
     "EMAIL_FROM": Variable("str", "noreply@example.com", "platform@example.com", "sender of the e-mails to staff"),
-    "PARTNER_API_STAFF_OTP": Variable("bool", True, "false", "staff who may change the register need a second factor; a sandbox needs none"),
     "PARTNER_API_PASSKEY_DOMAIN": Variable("str", "localhost", "admin.example.com", "host name of the back office, to which passkeys of staff are bound (WebAuthn's RP ID), over HTTPS; localhost in a sandbox"),
     "PARTNER_API_SANDBOX": Variable("bool", False, "true", "this installation is a sandbox: sandbox seed may write, and GraphiQL gets a key"),
     "PARTNER_API_SANDBOX_KEY": Variable("str", "", "service-apikey_demo_…", "the key that GraphiQL uses in a sandbox"),
@@ -51,6 +49,7 @@ VARIABLES = {
     "PARTNER_API_BUDGET_REFILL": Variable("positive", 1_000, "1000", "refill rate of a partner's budget, points per second"),
     "PARTNER_API_ANONYMOUS_BUDGET_POINTS": Variable("positive", 10_000, "10000", "points that the budget of an address without a key holds"),
     "PARTNER_API_ANONYMOUS_BUDGET_REFILL": Variable("positive", 100, "100", "refill rate of an address without a key, points per second"),
+    "PARTNER_API_BUDGET_SECONDS": Variable("positive", 10, "10", "server time that a partner may take of each web process, seconds per minute; an address without a key has half"),
     "PARTNER_API_MAX_COST": Variable("positive", 10_000, "10000", "highest cost of one request, points"),
     "PARTNER_API_DATABASE_CONNECTIONS": Variable("positive", 6, "6", "connections to PostgreSQL per web process, and requests that it handles at once; one caller gets at most half of them"),
     "PARTNER_API_MAX_SECONDS": Variable("positive", 10, "10", "time a request may take before TIMEOUT, seconds"),
@@ -74,6 +73,8 @@ VARIABLES = {
 
 REMOVED = {
     "DEBUG": "it is off",
+    "SECRET_KEY_FALLBACKS": "SECRET_KEY names the new value and the previous ones",
+    "PARTNER_API_STAFF_OTP": "staff need a second factor, except in a sandbox",
     "PARTNER_API_POOLER": "DATABASE_DIRECT_URL alone shows that there is a pooler",
     "PARTNER_API_REPLICA_LAG": "it is 10 seconds",
     "PARTNER_API_REPLICA_SECONDS": "it is 900 seconds",
@@ -162,9 +163,8 @@ PARTNER_API_STATEMENT_KEY: str = values["PARTNER_API_STATEMENT_KEY"]
 PARTNER_API_KEY_PEPPER: str = values["PARTNER_API_KEY_PEPPER"]
 PARTNER_API_SERVES: str = values["PARTNER_API_SERVES"]
 PARTNER_API_SANDBOX: bool = values["PARTNER_API_SANDBOX"]
-PARTNER_API_STAFF_OTP: bool = (
-    values["PARTNER_API_STAFF_OTP"] and not PARTNER_API_SANDBOX
-)
+PARTNER_API_STAFF_OTP = not PARTNER_API_SANDBOX
+"""Whether staff who may change the register need a second factor."""
 PARTNER_API_PASSKEY_DOMAIN: str = values["PARTNER_API_PASSKEY_DOMAIN"]
 PARTNER_API_SANDBOX_KEY: str = values["PARTNER_API_SANDBOX_KEY"]
 PARTNER_API_BASE_URL: str = values["PARTNER_API_BASE_URL"]
@@ -176,6 +176,7 @@ PARTNER_API_BUDGET_POINTS: int = values["PARTNER_API_BUDGET_POINTS"]
 PARTNER_API_BUDGET_REFILL: int = values["PARTNER_API_BUDGET_REFILL"]
 PARTNER_API_ANONYMOUS_BUDGET_POINTS: int = values["PARTNER_API_ANONYMOUS_BUDGET_POINTS"]
 PARTNER_API_ANONYMOUS_BUDGET_REFILL: int = values["PARTNER_API_ANONYMOUS_BUDGET_REFILL"]
+PARTNER_API_BUDGET_SECONDS: int = values["PARTNER_API_BUDGET_SECONDS"]
 PARTNER_API_MAX_COST: int = values["PARTNER_API_MAX_COST"]
 PARTNER_API_DATABASE_CONNECTIONS: int = values["PARTNER_API_DATABASE_CONNECTIONS"]
 PARTNER_API_MAX_SECONDS: int = values["PARTNER_API_MAX_SECONDS"]
@@ -225,8 +226,7 @@ FIX_MESSAGES_PER_SECOND = 20
 """Messages that a session may send, with a burst of 50."""
 
 # Without a database only commands that need none can run, `up` first of all.
-SECRET_KEY = values["SECRET_KEY"] or secrets.token_urlsafe(50)
-SECRET_KEY_FALLBACKS: list[str] = values["SECRET_KEY_FALLBACKS"]
+SECRET_KEY, *SECRET_KEY_FALLBACKS = values["SECRET_KEY"] or [secrets.token_urlsafe(50)]
 DEBUG = False
 ALLOWED_HOSTS = values["ALLOWED_HOSTS"]
 

@@ -18,6 +18,7 @@ from accounts.keys.models import Partner
 from accounts.people.models import Country, User
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Article, Issuer, IssuerFinancialData, Token
+from partnerapi.gateway.clock import minutes
 from partnerapi.gateway.throttling import local_buckets
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.issuers.register import past
@@ -194,6 +195,7 @@ def full_budgets(request: pytest.FixtureRequest) -> None:
         caches["default"].clear()
         caches["default"].client.get_client().flushdb()
         local_buckets.clear()
+        minutes.clear()
 
 
 @pytest.fixture

@@ -13,8 +13,9 @@ from accounts.keys.models import Partner
 from accounts.people.followers import change_and_follow
 from accounts.people.models import User
 from partnerapi.core.constraints import check
-from partnerapi.core.database import ClockTimestamp, constraint_of, value_of
+from partnerapi.core.database import ClockTimestamp, constraint_of
 from partnerapi.core.errors import PartnerAPIError
+from partnerapi.core.locks import lock
 
 
 class InvalidStatusTransition(PartnerAPIError):
@@ -201,8 +202,8 @@ class Account(models.Model):
             LockTimeout: the books stayed locked for too long.
         """
 
-        def lock() -> None:
-            [_] = Account.objects.raw(LOCKED, [self.pk])
+        def hold() -> None:
+            [_] = lock(LOCKED, [self.pk])
 
         def move() -> AccountStatus:
             locked = Account.objects.get(pk=self.pk)
@@ -221,11 +222,11 @@ class Account(models.Model):
         try:
             if status in (AccountStatus.SUSPENDED, AccountStatus.CLOSED):
                 previous = change_and_follow(
-                    [self.user_id], None, "ACCOUNT_NOT_ACTIVE", move, lock
+                    [self.user_id], None, "ACCOUNT_NOT_ACTIVE", move, hold
                 )
             else:
                 with transaction.atomic():
-                    lock()
+                    hold()
                     previous = move()
         except IntegrityError as error:
             if constraint_of(error) not in KNOWN_BY:
@@ -235,7 +236,7 @@ class Account(models.Model):
         return previous
 
     def check_empty(self) -> None:
-        cents = value_of(HELD_CASH, [self.pk])
+        [(cents,)] = lock(HELD_CASH, [self.pk])
         if cents:
             raise AccountNotEmpty(
                 "The account has cash and cannot be CLOSED. Withdraw the cash first."

@@ -16,7 +16,7 @@ from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from accounts.cash.models import Withdrawal
 from accounts.cash.writer import InsufficientFunds, lock_heads
-from partnerapi.core.database import fetch
+from partnerapi.core.locks import lock
 from partnerapi.core.money import euros
 
 Status = Withdrawal.Status
@@ -39,7 +39,7 @@ def request_withdrawal(
         InsufficientFunds: less is available.
     """
     with transaction.atomic():
-        [(status, available, before)] = fetch(READ, [account.pk, reference], tuple)
+        [(status, available, before)] = lock(READ, [account.pk, reference])
         if status != Account.Status.ACTIVE:
             raise AccountNotActive(
                 f"The account is {status}; cash can only be withdrawn from an "

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from accounts.accounts.models import Account
 from accounts.cash.models import CashAccount
-from partnerapi.core.database import fetch
 from partnerapi.core.errors import PartnerAPIError
+from partnerapi.core.locks import lock
 
 
 class InsufficientFunds(PartnerAPIError):
@@ -42,7 +42,7 @@ class LockedHead(NamedTuple):
 
 def lock_heads(cash_accounts: Iterable[int]) -> dict[int, LockedHead]:
     """Lock the heads of cash accounts, in id order, until the transaction ends."""
-    rows = fetch(HOLD, [sorted(set(cash_accounts))], tuple)
+    rows = lock(HOLD, [sorted(set(cash_accounts))])
     return {row[0]: LockedHead(*row) for row in rows}
 
 

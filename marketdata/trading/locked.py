@@ -23,6 +23,7 @@ from marketdata.trading.models import Order, row_of
 from marketdata.trading.queues import BUY, SELL, Queues, Resting
 from marketdata.trading.sessions import Session
 from partnerapi.core.database import array_text, fetch
+from partnerapi.core.locks import lock
 
 
 class MissingHolders(Exception):
@@ -149,7 +150,8 @@ def read(
         most_open,
         holds,
     ]
-    [found] = fetch(READ, arguments, itemgetter(0))
+    # It waits for the book: the write that follows is what the caller is billed for.
+    found = (lock if holds else fetch)(READ, arguments, itemgetter(0))[0]
     if found is None:
         raise NotTradable("This token has no internal market.")
     if "missing" in found:
@@ -211,7 +213,7 @@ def books(token_ids: Collection[UUID]) -> dict[UUID, Book]:
     Raises:
         NotTradable: one of them is not an internal market.
     """
-    rows = fetch(LOCK_BOOKS, [sorted(token_ids)], tuple)
+    rows = lock(LOCK_BOOKS, [sorted(token_ids)])
     found = {row[0]: Book(*row) for row in rows}
     for token_id in token_ids:
         if token_id not in found or found[token_id].source != "OWN":

@@ -3,8 +3,8 @@
 Where PARTNER_API_METRICS names a directory, each process writes its numbers into files
 of a place of its own there, without a call of the system. A process that comes later
 takes the place of one that has ended, and goes on counting: so there are never more
-files than there were processes at a time. Labels hold words of this code only, never
-what someone sends.
+files than there were processes at a time. Labels hold words of this code, and logins
+of partners, never what someone sends.
 """
 
 import fcntl
@@ -92,6 +92,12 @@ SECONDS = Histogram(
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )
 POINTS = Counter("partnerapi_points", "Points charged for requests", ["operation"])
+SERVER_SECONDS = Counter(
+    "partnerapi_server_seconds",
+    "Server time of requests to /graphql, in seconds, by the partner's login; empty: "
+    "without a key",
+    ["partner"],
+)
 KEYS = Counter(
     "partnerapi_keys",
     "API keys of requests: cached by the process, read from the database, or refused",
@@ -160,6 +166,12 @@ def of_request(operation: str, code: str) -> OfRequest:
         SECONDS.labels(operation),
         POINTS.labels(operation),
     )
+
+
+@cache
+def server_seconds(login: str) -> Counter:
+    """What counts the server time of a partner's requests."""
+    return SERVER_SECONDS.labels(login)
 
 
 KEY_KNOWN, KEY_READ, KEY_REFUSED = map(KEYS.labels, ("known", "read", "refused"))

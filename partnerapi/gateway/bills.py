@@ -143,6 +143,7 @@ class Bill:
             f"The request costs {self.points} points and the budget holds "
             f"{self.budget.remaining}; {advice}.",
             headers={"Retry-After": str(self.budget.retry_after)},
+            reason="POINTS",
         )
 
     def headers(self) -> dict[str, str]:

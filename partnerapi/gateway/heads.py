@@ -3,7 +3,7 @@
 import re
 
 from partnerapi.core.addresses import source_of
-from partnerapi.gateway import throttling
+from partnerapi.gateway import clock, throttling
 from partnerapi.gateway.authentication import known_caller, known_partner
 from partnerapi.gateway.bills import address_account, partner_account
 from partnerapi.gateway.requests import seen_address
@@ -42,7 +42,7 @@ def is_spent(head: bytes, remote: str) -> bool:
         account = partner_account(known)
     else:
         account = address_account(address_of(head, remote))
-    return not throttling.look(*account, 1).taken
+    return not throttling.look(*account, 1).taken or not clock.left(account[0])
 
 
 def caller(head: bytes, remote: str) -> str:

@@ -20,7 +20,9 @@ from psycopg.errors import LockNotAvailable
 from accounts.access import Caller
 from partnerapi.core.database import CONFIRM, confirm, fetch
 from partnerapi.core.errors import PartnerAPIError, RequestTimeout
+from partnerapi.core.locks import lock
 from partnerapi.core.postgresql.faults import took_too_long
+from partnerapi.gateway.clock import Running
 from partnerapi.gateway.models import NAME_LENGTH, RETENTION, IdempotencyRecord
 from partnerapi.gateway.refusals import AnswerNotReplayed, Refusal
 from partnerapi.graphql.documents import PreparedRequest
@@ -216,7 +218,7 @@ def claim(
         "scopes": scopes_used(caller, prepared),
     }
     try:
-        rows = fetch(CLAIM, values, tuple)
+        rows = lock(CLAIM, values)
     except OperationalError as error:
         if isinstance(error.__cause__, LockNotAvailable):
             raise ConcurrentRequest(
@@ -295,6 +297,7 @@ class Mutation:
     context: Any
     run: Callable[[object], ExecutionResult]
     write: Callable[[ExecutionResult], bytes]
+    running: Running
 
     @property
     def owner(self) -> str:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
 from time import monotonic
 
 from django.db import Error
@@ -16,11 +17,15 @@ from partnerapi.core.postgresql.faults import (
     took_too_long,
 )
 from partnerapi.core.sparing_log import OUTAGE_SECONDS, SparingLog
+from partnerapi.gateway import clock
 from partnerapi.gateway.refusals import Unavailable
 
 log = SparingLog(logging.getLogger(__name__), OUTAGE_SECONDS)
 
 RETRY_SECONDS = 1
+ANSWERED_SECONDS = 2.0
+"""Where the database has answered another request so lately, who got no connection
+found no outage: callers take the server's time."""
 NOT_NOW = (
     "The service is unavailable. Send the request again after Retry-After, with the "
     "same Idempotency-Key for a mutation."
@@ -33,6 +38,14 @@ UNKNOWN = (
 
 noted: dict[Fault, float] = {}
 """When a request of this process was last refused for a fault, by `time.monotonic`."""
+answered_at = -inf
+"""When a request of this process last got its answer from the database."""
+
+
+def note_answer() -> None:
+    """Note that a request got its answer from the database."""
+    global answered_at
+    answered_at = monotonic()
 
 
 @contextmanager
@@ -41,6 +54,7 @@ def refuse_in_outage() -> Iterator[None]:
 
     Raises:
         Unavailable
+        Throttled: other requests had all connections until the deadline.
     """
     try:
         yield
@@ -50,6 +64,8 @@ def refuse_in_outage() -> Iterator[None]:
             raise
         if fault:
             note(fault, error)
+        if fault is Fault.BUSY and monotonic() - answered_at < ANSWERED_SECONDS:
+            raise clock.spent(RETRY_SECONDS) from error
         unknown = isinstance(error, OutcomeUnknown)
         raise Unavailable(
             UNKNOWN if unknown else NOT_NOW,

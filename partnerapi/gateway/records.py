@@ -35,6 +35,7 @@ class Record:
     name: str = ""
     code: str = OK
     points: int = 0
+    server_seconds: float = 0.0
 
     def keep(self, status: int) -> None:
         """Count the request, and write its line where lines are JSON.
@@ -47,6 +48,7 @@ class Record:
         counters.requests.inc()
         counters.seconds.observe(seconds)
         counters.points.inc(self.points)
+        metrics.server_seconds(self.login).inc(self.server_seconds)
         if self.partner_id:
             kept = Recent(
                 at=time(),
@@ -76,6 +78,7 @@ class Record:
                 code=self.code,
                 ms=round(seconds * 1000, 1),
                 waitedMs=round((self.begun - self.whole_at) * 1000, 1),
+                serverMs=round(self.server_seconds * 1000, 1),
                 points=self.points,
                 backend=backend(),
                 **more,

@@ -58,13 +58,16 @@ class UnsupportedMediaType(Refusal):
 
 
 class Throttled(Refusal):
-    """The request costs more than the budget holds now; only its bytes and tokens were
-    charged. `Retry-After` says when to send it again."""
+    """The budget is spent. If `reason` is `POINTS`, the request costs more than the
+    budget holds; only its bytes and tokens were charged. If it is `TIME`, the server
+    time of this minute is spent; nothing was read or charged. `Retry-After` says when
+    to send it again."""
 
     code, status = "THROTTLED", 429
-    example = "a request of 500 points to a budget that holds 100"
+    example = "a request of an account that has taken 10 seconds in this minute"
     remedy = (
-        "Wait the seconds in `Retry-After`; `X-RateLimit-Remaining` shows what is left."
+        "Wait the seconds in `Retry-After`; `X-RateLimit-Remaining` and "
+        "`X-RateLimit-Time-Remaining` show what is left."
     )
 
 

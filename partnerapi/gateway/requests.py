@@ -150,6 +150,13 @@ def is_unread(request: HttpRequest) -> bool:
     return getattr(request.META.get("gunicorn.socket"), "unread", False)
 
 
+def hold(request: HttpRequest, seconds: float) -> None:
+    """Delay the answer where our worker can do that without a thread."""
+    have_wait = getattr(request.META.get("gunicorn.socket"), "hold", None)
+    if have_wait:
+        have_wait(seconds)
+
+
 def read_bytes(request: HttpRequest) -> bytes:
     """The body to its end.
 

@@ -6,6 +6,7 @@ from typing import Any
 from django.conf import settings
 
 from partnerapi.gateway.bills import Bill
+from partnerapi.gateway.clock import Running
 from partnerapi.graphql.documents import PreparedRequest
 from partnerapi.graphql.field_costs import Path, field_costs
 
@@ -14,14 +15,15 @@ MOST_FIELDS = 100
 
 
 def told_cost(
-    bill: Bill, weight: int, prepared: PreparedRequest | None
+    bill: Bill, weight: int, prepared: PreparedRequest | None, running: Running
 ) -> dict[str, Any]:
     """`extensions.cost`, by the names that partners know.
 
     `weight` is what the body costs, points; `prepared` is None for a document that was
     refused, which has no fields: its error tells those that cost too much. `fields`,
     `otherFields`, `document`, `body`, `late` and `unread`, which is 0 or below, add up
-    to `price`; `holders` is `late` by the name that it had.
+    to `price`; `holders` is `late` by the name that it had. `time` is the server time
+    of the request until then, seconds.
     """
     assert bill.budget is not None
     return {
@@ -30,6 +32,8 @@ def told_cost(
         "remaining": bill.budget.remaining,
         "refillPerSecond": bill.budget.refill_per_second,
         **parts(bill, weight, prepared),
+        "time": round(running.meter.seconds, 3),
+        "timeRemaining": round(running.left, 3),
     }
 
 

@@ -19,11 +19,12 @@ from graphql import ExecutionResult, GraphQLSchema
 from accounts.access import Caller, Unauthenticated
 from partnerapi.core import json_lines
 from partnerapi.core.errors import INTERNAL_SERVER_ERROR, RequestTimeout
-from partnerapi.core.postgresql.lending import check_due
+from partnerapi.core.postgresql.lending import backend, check_due
 from partnerapi.core.times import to_rfc3339
-from partnerapi.gateway import outages
+from partnerapi.gateway import clock, outages
 from partnerapi.gateway.answers import MASKED, error_entries, refusal_entry
-from partnerapi.gateway.bills import REFUSED_COST, Bill, weigh
+from partnerapi.gateway.bills import REFUSED_COST, Bill, address_account, weigh
+from partnerapi.gateway.clock import Running
 from partnerapi.gateway.compression import compress
 from partnerapi.gateway.idempotency import (
     Mutation,
@@ -44,10 +45,12 @@ from partnerapi.gateway.refusals import (
 from partnerapi.gateway.requests import (
     GRAPHQL_RESPONSE,
     JSON,
+    address_of,
     begun_at,
     check_accept,
     check_content_type,
     check_method,
+    hold,
     is_late,
     is_unread,
     negotiate,
@@ -65,6 +68,8 @@ from partnerapi.graphql.resolvers import grouped, passes_checks
 
 logger = logging.getLogger(__name__)
 
+TIME_REFUSED_SECONDS = 1.0
+"""A refusal for want of server time is answered after so long; no thread waits."""
 CHALLENGE = {"WWW-Authenticate": 'X-Token-Auth realm="Partner API"'}
 
 
@@ -101,10 +106,16 @@ def graphql_view(schema: GraphQLSchema) -> View:
         json_lines.request_id.set(request_id)
         record = Record(request_id, begun_at(request))
         media_type = negotiate(request)
+        running = Running(address_account(address_of(request))[0])
         try:
-            response = answer(schema, request, record, media_type)
+            response = answer(schema, request, record, media_type, running)
+            if record.code == OK and backend() is not None:
+                outages.note_answer()
         except Refusal as refusal:
             record.code = refusal.code
+            if refusal.details.get("reason") == clock.TIME:
+                # Its refusals would take the time of others, if it did not wait.
+                hold(request, TIME_REFUSED_SECONDS)
             response = respond_refusal(refusal, request_id, media_type)
         except Exception:
             record.code = INTERNAL_SERVER_ERROR
@@ -120,6 +131,8 @@ def graphql_view(schema: GraphQLSchema) -> View:
             response["Strict-Transport-Security"] = (
                 f"max-age={settings.SECURE_HSTS_SECONDS}; includeSubDomains; preload"
             )
+        response["X-RateLimit-Time-Remaining"] = f"{running.left:.3f}"
+        record.server_seconds = running.end()
         record.keep(response.status_code)
         return response
 
@@ -139,6 +152,7 @@ def answer(
     request: HttpRequest,
     record: Record,
     media_type: str | None,
+    running: Running,
 ) -> HttpResponse:
     deadline = begun_at(request) + settings.PARTNER_API_MAX_SECONDS
     bill = Bill(request, None)
@@ -155,14 +169,22 @@ def answer(
         with outages.refuse_in_outage():
             if is_late(request):
                 check_due(deadline)
-            caller = identify(request, bill, deadline)
+            caller = identify(request, bill, deadline, running)
             if caller:
                 bill = Bill(request, caller)
                 record.login = caller.login
                 record.partner_id = caller.partner_id
+            running.begin(bill.name)
             bill.look(1, is_unread(request))
             return pay_and_run(
-                schema, request, caller, bill, record, media_type or JSON, deadline
+                schema,
+                request,
+                caller,
+                bill,
+                record,
+                media_type or JSON,
+                deadline,
+                running,
             )
     except Refusal as refusal:
         refusal.headers = bill.headers() | refusal.headers
@@ -179,6 +201,7 @@ def pay_and_run(
     record: Record,
     media_type: str,
     deadline: float,
+    running: Running,
 ) -> HttpResponse:
     size = 0
     try:
@@ -192,7 +215,7 @@ def pay_and_run(
 
     def cost_told(prepared: PreparedRequest | None) -> dict[str, Any]:
         asked = request.headers.get("X-Cost-Debug") == "1"
-        return {"cost": told_cost(bill, weight, prepared)} if asked else {}
+        return {"cost": told_cost(bill, weight, prepared, running)} if asked else {}
 
     try:
         prepared = prepare(schema, body.query, body.operation_name, body.variables)
@@ -244,7 +267,7 @@ def pay_and_run(
         return to_json(members)
 
     if prepared.operation.is_mutation:
-        text, told = mutate(request, prepared, context, deadline, run, write)
+        text, told = mutate(request, prepared, context, deadline, run, write, running)
     else:
         executed = read_anywhere(run, deadline)
         read = min(
@@ -263,6 +286,7 @@ def mutate(
     deadline: float,
     run: Callable[..., ExecutionResult],
     write: Callable[..., bytes],
+    running: Running,
 ) -> tuple[bytes, dict[str, str]]:
     """The answer of a mutation, and the headers with its outcome.
 
@@ -286,7 +310,7 @@ def mutate(
         return write(run()), {}
     try:
         stored = answer_once(
-            request, caller, key, prepared, context, deadline, run, write
+            request, caller, key, prepared, context, deadline, run, write, running
         )
     except NotStored as failed:
         return failed.body, {}
@@ -305,6 +329,7 @@ def answer_once(
     deadline: float,
     run: Callable[..., ExecutionResult],
     write: Callable[..., bytes],
+    running: Running,
 ) -> StoredAnswer:
     """Answer a mutation alone, or with others of its kind that wait."""
     alone = partial(once, caller, key, prepared, run, write)
@@ -322,17 +347,31 @@ def answer_once(
         context,
         partial(here.run, run, due=inf),
         partial(here.run, write),
+        running,
     )
 
     def resolve(claimed: list[Mutation]) -> list[Any]:
         calls = [(m.context, m.arguments) for m in claimed]
         return joined.groups.resolve(joined.subject, calls)
 
+    def lead(mutations: list[Mutation]) -> list[StoredAnswer | None]:
+        before = running.meter.seconds
+        with running.resumed():
+            try:
+                return once_each(mutations, resolve)
+            finally:
+                taken = running.meter.seconds - before
+                clock.share([m.running for m in mutations], taken)
+
+    def go_alone() -> StoredAnswer:
+        with running.resumed():
+            return alone()
+
     place = getattr(request.META.get("gunicorn.socket"), "place", None)
-    together = partial(once_each, resolve=resolve)
-    stored: StoredAnswer = joined.groups.answer(
-        joined.subject, mutation, deadline, alone, together, place
-    )
+    with running.paused():
+        stored: StoredAnswer = joined.groups.answer(
+            joined.subject, mutation, deadline, go_alone, lead, place
+        )
     return stored
 
 
@@ -354,12 +393,14 @@ def check_transport(request: HttpRequest) -> None:
         )
 
 
-def identify(request: HttpRequest, bill: Bill, deadline: float) -> Caller | None:
+def identify(
+    request: HttpRequest, bill: Bill, deadline: float, running: Running
+) -> Caller | None:
     """The caller whose key is in the headers; None without a key.
 
     Raises:
         InvalidKey: the key is refused; the address, whose bill this is, pays.
-        Throttled: the address cannot pay.
+        Throttled: the address cannot pay, or has no time left.
     """
     token = request.META.get("HTTP_X_TOKEN_AUTH")
     if token is None:
@@ -368,6 +409,7 @@ def identify(request: HttpRequest, bill: Bill, deadline: float) -> Caller | None
         return identify_caller(token, deadline)
     except Unauthenticated as error:
         bill.charge(REFUSED_COST)
+        running.begin(bill.name)
         raise InvalidKey(
             "The API key is malformed, unknown, revoked or expired. Send a live key as "
             "X-Token-Auth: service-apikey_<login>_<secret>.",

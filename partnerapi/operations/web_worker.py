@@ -92,6 +92,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         self.aside, self.observer = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         self.turns: Turns[Connection] = Turns(0)
         self.waited: Callable[[float], None] = lambda seconds: None
+        self.taken: Callable[[str], float] = lambda caller: 0.0
         self.turn = threading.Lock()
 
     @classmethod
@@ -108,14 +109,16 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         super().load_wsgi()
         # gunicorn's master loads this module, and has read no settings.
         from partnerapi.core.metrics import TURN_SECONDS
+        from partnerapi.gateway.clock import taken
 
+        self.taken = taken
         self.waited = TURN_SECONDS.observe
         self.wsgi = leaving_streams(cutting_content_types(self.app.wsgi()))
         self.open_places(settings.PARTNER_API_DATABASE_CONNECTIONS)
 
     def open_places(self, places: int) -> None:
         """Set how many requests are handled at once."""
-        self.turns = Turns(places, WITHOUT_PLACE)
+        self.turns = Turns(places, WITHOUT_PLACE, self.taken)
         threads = max(self.cfg.threads, places + WITHOUT_PLACE)
         self.tpool = ThreadPoolExecutor(threads)
 

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 from uuid import UUID
 
 import orjson
 import pytest
-from django.test import Client, RequestFactory
+from django.test import Client
 
 from accounts.access import Caller
 from accounts.accounts.models import Account
@@ -22,7 +23,7 @@ from marketdata.trading.placing import Placed
 from marketdata.trading.queues import BUY
 from marketdata.trading.round import Request
 from partnerapi.exports import creation
-from partnerapi.gateway.bills import Bill
+from partnerapi.gateway import clock
 from partnerapi.site import reference
 from partnerapi.site.exchanges import of_errors
 from tests.accounts.money import STAFF, deposit
@@ -122,6 +123,10 @@ def states(
         approved_rule(Token.objects.get(pk=ids["Token"]), "VERIFIED_HOLDERS", {})
         return ids
 
+    def spend_the_time() -> None:
+        settings.PARTNER_API_BUDGET_SECONDS = 10
+        clock.minute_of("address:127.0.0.1", monotonic()).used = 5
+
     def full_market() -> dict[str, str]:
         monkeypatch.setattr(judging, "MOST_OPEN", 0)
         return on_market()
@@ -159,7 +164,7 @@ def states(
         "TICK_SIZE": lambda: on_market(tick_cents=5),
         "TOO_MANY_OPEN_ORDERS": full_market,
         "TRANSFER_REFUSED": with_rule,
-        "THROTTLED": lambda: Bill(RequestFactory().get("/"), None).spend(9_000),
+        "THROTTLED": spend_the_time,
         "TIMEOUT": set_to("PARTNER_API_MAX_SECONDS", 0),
         "TOO_MANY_EXPORTS": lambda: monkeypatch.setattr(creation, "MOST_KEPT", 0),
         "UNAVAILABLE": lambda: claims_raise("read_only_sql_transaction"),

@@ -134,6 +134,8 @@ def test_headers_tell_limit_rest_and_reset(world: World, partner: Ask):
 
 def test_tells_the_cost_in_the_body_when_asked(world: World, partner: Ask):
     answer = partner(LIST % 30, **{"X-Cost-Debug": "1"})
+    cost = answer.body["extensions"]["cost"]
+    assert 0 < cost.pop("time") < cost.pop("timeRemaining")
     assert answer.body["extensions"] == {
         "cost": {
             "price": 30,

@@ -580,6 +580,7 @@ def test_sends_exactly_these_headers(web_server: WebServer):
         b"x-ratelimit-limit",
         b"x-ratelimit-remaining",
         b"x-ratelimit-reset",
+        b"x-ratelimit-time-remaining",
         b"x-query-cost",
         b"x-content-type-options",
     }

@@ -6,6 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from math import inf
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from django.utils import timezone
@@ -17,7 +18,7 @@ from accounts.access import Scope, Unauthenticated
 from accounts.keys.models import ApiKey, Partner, new_secret
 from partnerapi.gateway import authentication
 from partnerapi.gateway.heads import caller
-from partnerapi.operations.turns import Turns, Work
+from partnerapi.operations.turns import MOST_COMPARED, Turns, Work
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import World
 from tests.gateway.conftest import UNLIMITED, WebServer, serving
@@ -237,6 +238,46 @@ def test_a_key_takes_its_partners_turn_for_as_long_as_it_is_accepted(world: Worl
     with pytest.raises(Unauthenticated):
         authentication.authenticate(token)
     assert caller(head, "192.0.2.5") == "address:192.0.2.5"
+
+
+def test_who_waits_for_itself_until_the_deadline_has_no_time_left(
+    django_db_setup: None, tokens: list[str], tmp_path: Path
+):
+    """The database answers others meanwhile: there is no outage."""
+    brief = UNLIMITED | BEHIND_A_PROXY | {"PARTNER_API_MAX_SECONDS": "2"}
+    message = request(ACCOUNTS, "192.0.2.1", tokens[0])
+    with serving(1, brief, tmp_path) as server:
+        with connect(server, message) as client:
+            assert answer_on(client)[0] == 200
+        with (
+            locked("accounts_account"),
+            waiting(server, [message] * 20) as clients,
+        ):
+            ends = monotonic() + 5
+            while monotonic() < ends:
+                is_answered(server, "192.0.2.2")
+            answers = Counter(answer_on(client) for client in clients)
+    late = {body for status, body in answers if status == 429}
+    assert all(b'"reason":"TIME"' in body for body in late)
+    assert {status for status, _ in answers} == {200, 429}
+    assert len(late) >= 14
+
+
+@given(st.integers(1, 8), st.lists(st.floats(0, 10), min_size=1, max_size=150))
+def test_who_has_taken_less_comes_first(places: int, taken: list[float]):
+    by_name = {str(number): seconds for number, seconds in enumerate(taken)}
+    turns: Turns[int] = Turns(places, taken=by_name.__getitem__)
+    for name in by_name:
+        turns.join(work(0, name))
+    begun = []
+    while taken_up := turns.take():
+        begun.append(by_name[taken_up.caller])
+        turns.give_place(taken_up)
+    assert len(begun) == len(taken)
+    if len(taken) <= MOST_COMPARED:
+        assert begun == sorted(taken)
+    else:
+        assert begun[0] == min(taken[:MOST_COMPARED])
 
 
 def test_who_waits_until_the_deadline_is_told_to_come_again(

@@ -10,7 +10,7 @@ from psycopg.errors import Diagnostic
 from psycopg.pq import TransactionStatus
 
 from partnerapi.core import authors
-from partnerapi.core.postgresql import lending
+from partnerapi.core.postgresql import lending, timing
 from partnerapi.core.postgresql.faults import OutcomeUnknown, is_unconfirmed
 from partnerapi.core.postgresql.naming import application_name
 from partnerapi.core.postgresql.schema import SchemaEditor
@@ -39,6 +39,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
     SchemaEditorClass = SchemaEditor
     loan: lending.Loan | None = None
     is_unconfirmed = False
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.execute_wrappers.append(timing.time_statement)
 
     @cached_property
     def wrap_database_errors(self) -> ErrorWrapper:

@@ -21,7 +21,7 @@ from partnerapi.core.postgresql.lending import rest
 from partnerapi.core.sparing_log import SparingLog
 from partnerapi.gateway.bills import REFUSED_COST, Bill
 from partnerapi.gateway.refusals import Throttled
-from partnerapi.gateway.requests import address_of
+from partnerapi.gateway.requests import address_of, hold
 from partnerapi.staff.authentication.models import FailedSignIn
 from partnerapi.staff.authentication.passwords import PasswordsBusy, turn
 
@@ -30,6 +30,8 @@ log = SparingLog(logger)
 
 PATH = "/admin/login/"
 HELD_SECONDS = 1.0
+"""Otherwise a caller that repeats refused sign-ins would take the processor from the
+API."""
 LEAST_SECONDS = 0.25
 """Between the beginnings of two sign-ins of a process; who is locked out costs it no
 digest, and would else be answered as often as it likes."""
@@ -60,7 +62,7 @@ def limit_sign_ins(
             request, "admin/sign_in_later.html", {"seconds": seconds}, status=status
         )
         response["Retry-After"] = seconds
-        hold(request)
+        hold(request, HELD_SECONDS)
         return response
 
     return middleware
@@ -71,17 +73,6 @@ def stand_aside(request: HttpRequest) -> None:
     place = getattr(request.META.get("gunicorn.socket"), "place", None)
     if place:
         place.stand_aside()
-
-
-def hold(request: HttpRequest) -> None:
-    """Delay the answer where the server can do that without a thread.
-
-    Otherwise a caller that repeats refused sign-ins would take the processor from the
-    API.
-    """
-    have_wait = getattr(request.META.get("gunicorn.socket"), "hold", None)
-    if have_wait:
-        have_wait(HELD_SECONDS)
 
 
 class SignInForm(AdminAuthenticationForm):
