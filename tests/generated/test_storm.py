@@ -19,7 +19,7 @@ def test_generated_documents_meet_no_internal_error(unlimited_budgets):
     assert tally.masked == []
     assert tally.statuses == {200: 150}
     # What is drawn for a seed depends on the constants in the project's source.
-    assert tally.without_errors >= 100
+    assert tally.without_errors >= 90
     assert tally.with_rows >= 60
     assert tally.fields["OrderBookLevel.price"] >= 1
     assert min(tally.with_fragments, tally.with_variables) >= 75
