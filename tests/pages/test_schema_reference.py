@@ -60,7 +60,7 @@ def test_tells_limits_as_they_are_set(settings):
 
     assert limits["largest first or last"] == "17"
     assert limits["largest request body, bytes"] == "2,000,000"
-    assert len(limits) == 14
+    assert len(limits) == 15
 
 
 def test_every_published_code_has_a_meaning(page):
