@@ -11,7 +11,7 @@ import pytest
 from tests.characters import Ask, World
 from tests.graphql.hostile import BODIES, LARGEST_BODY, cost, row, small_heap
 
-MOST_YARDSTICKS = 25.0
+MOST_YARDSTICKS = 35.0
 """Twice what the costliest takes, which is about 50 ms of a quiet machine."""
 
 
