@@ -19,8 +19,8 @@ from partnerapi.gateway.refusals import Throttled
 
 MINUTE = 60.0
 MOST_MINUTES = 10_000
-"""Callers that are remembered, 200 bytes each; then those are forgotten that have
-nothing to pay."""
+"""Callers that are remembered, 200 bytes each. One more, and only those stay that have
+a request running or no time left: the server has no time for many of these."""
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ def minute_of(name: str, now: float) -> Minute:
 def forget(now: float) -> None:
     for name, minute in [*minutes.items()]:
         minute.go_on(limit_of(name), now)
-        if not minute.used and not minute.running:
+        if minute.used < limit_of(name) and not minute.running:
             del minutes[name]
 
 
@@ -139,7 +139,7 @@ class Running:
             return
         with lock:
             minute = minute_of(self.name, monotonic())
-            # Those who had nothing to pay may have been forgotten.
+            # A caller without a running request may have been forgotten.
             if minute.running:
                 minute.running -= 1
                 minute.begun -= self.began
@@ -199,4 +199,4 @@ def spent(seconds: int) -> Throttled:
 
 
 TIME = "TIME"
-"""Why a caller is THROTTLED that has points."""
+"""The reason of THROTTLED for a caller that still has points."""

@@ -24,8 +24,8 @@ log = SparingLog(logging.getLogger(__name__), OUTAGE_SECONDS)
 
 RETRY_SECONDS = 1
 ANSWERED_SECONDS = 2.0
-"""Where the database has answered another request so lately, who got no connection
-found no outage: callers take the server's time."""
+"""If the database has answered another request this recently, a request without a
+connection met no outage: other requests used all connections."""
 NOT_NOW = (
     "The service is unavailable. Send the request again after Retry-After, with the "
     "same Idempotency-Key for a mutation."

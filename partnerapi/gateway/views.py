@@ -114,7 +114,7 @@ def graphql_view(schema: GraphQLSchema) -> View:
         except Refusal as refusal:
             record.code = refusal.code
             if refusal.details.get("reason") == clock.TIME:
-                # Its refusals would take the time of others, if it did not wait.
+                # Without the delay, repeated refusals would take other callers' time.
                 hold(request, TIME_REFUSED_SECONDS)
             response = respond_refusal(refusal, request_id, media_type)
         except Exception:

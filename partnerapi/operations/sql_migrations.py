@@ -64,9 +64,9 @@ def statements(changed: Sequence[Change]) -> Iterator[str]:
 def hold_tables(tables: Collection[str]) -> Iterator[str]:
     """Lock all tables before any is changed, or none.
 
-    A request waits for one of them while the migration waits for another that the
-    request uses. Together the waits are shorter than PostgreSQL's `deadlock_timeout`
-    of a second, after which the request would be ended.
+    Otherwise a request could wait for one table while the migration waits for another
+    that the request uses. Together the waits are shorter than PostgreSQL's
+    `deadlock_timeout` of a second, after which it would end the request.
     """
     if tables:
         changed_tables = ", ".join(f"public.{table}" for table in sorted(tables))

@@ -136,7 +136,7 @@ def test_a_groups_time_is_everyones_in_equal_parts():
     assert shares == pytest.approx([-6, 2, 2, 2])
 
 
-def test_who_has_nothing_to_pay_is_forgotten(
+def test_of_too_many_callers_those_with_time_left_are_forgotten(
     ten_seconds: None, pass_by: PassBy, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(clock, "MOST_MINUTES", 3)
@@ -144,7 +144,7 @@ def test_who_has_nothing_to_pay_is_forgotten(
     running.begin("partner:a")
     clock.minute_of("partner:b", clock.monotonic()).used = 25
     for name in "cde":
-        clock.minute_of(f"partner:{name}", clock.monotonic())
+        clock.minute_of(f"partner:{name}", clock.monotonic()).used = 0.1
         pass_by(1)
     assert set(clock.minutes) == {"partner:a", "partner:b", "partner:e"}
     running.end()
