@@ -1,12 +1,12 @@
 """In which order whole requests are worked on: callers take turns.
 
 Each caller has a line, first come, first served, and lines take turns: a caller that
-has taken more server time in its minute comes later. A caller without a place has any that is
-free; one that has some gets another only while as many stay free as it then has. So one
-caller has half of the places at most, two have a third each, and a request of yet
-another finds a place at once, however many wait in the other lines and however long
-they take. Where each place is another caller's, the first that becomes free goes to one
-that had none.
+has taken more server time in its minute comes later. A caller without a place has any
+that is free; one that has some gets another only while as many stay free as it then
+has. So one caller has half of the places at most, two have a third each, and a request
+of yet another finds a place at once, however many wait in the other lines and however
+long they take. Where each place is another caller's, the first that becomes free goes
+to one that had none.
 """
 
 from collections import Counter, OrderedDict, deque

@@ -18,6 +18,8 @@ from partnerapi.gateway import clock
 from partnerapi.gateway.clock import MINUTE, Minute, Running
 from partnerapi.gateway.refusals import Throttled
 from tests.characters import Ask, World
+from tests.servers import PATIENCE_SECONDS
+from tests.waiting import until_waiting_for_a_lock
 
 PassBy = Callable[[float], None]
 
@@ -164,19 +166,22 @@ def test_statements_and_cpu_are_taken(db: None):
     assert meter.beside_cpu < seconds
 
 
+Hold = Callable[[str, Callable[[], object]], None]
+
+
 @pytest.fixture
-def held(transactional_db: None) -> Iterator[Callable[[str, float], None]]:
-    """Has another transaction hold what a statement locks, for so many seconds."""
+def held(transactional_db: None) -> Iterator[Hold]:
+    """Has another transaction hold what a statement locks, until a call returns."""
     threads = []
 
-    def hold(statement: str, seconds: float) -> None:
+    def hold(statement: str, ended: Callable[[], object]) -> None:
         has_it = threading.Event()
 
         def work() -> None:
             with transaction.atomic():
                 value_of(statement)
                 has_it.set()
-                sleep(seconds)
+                ended()
             connection.close()
 
         threads.append(threading.Thread(target=work))
@@ -191,25 +196,29 @@ def held(transactional_db: None) -> Iterator[Callable[[str, float], None]]:
 ADVISORY = "SELECT pg_advisory_xact_lock(4711)"
 
 
-def test_a_statement_that_locks_takes_nothing_but_cpu(
-    held: Callable[[str, float], None],
-):
-    held(ADVISORY, 0.5)
+def test_a_statement_that_locks_takes_nothing_but_cpu(held: Hold):
+    def half_a_second_later() -> None:
+        until_waiting_for_a_lock()
+        sleep(0.5)
+
+    held(ADVISORY, half_a_second_later)
     meter, began = Meter(), monotonic()
     with transaction.atomic():
         lock(ADVISORY, [])
     waited = monotonic() - began
-    assert waited >= 0.4
+    assert waited >= 0.5
     assert meter.end() < waited / 2
 
 
-def test_a_wait_that_a_lock_ended_takes_nothing(held: Callable[[str, float], None]):
-    held(ADVISORY, 1.0)
+def test_a_wait_that_a_lock_ended_takes_nothing(held: Hold):
+    is_over = threading.Event()
+    held(ADVISORY, lambda: is_over.wait(PATIENCE_SECONDS))
     meter, began = Meter(), monotonic()
     with transaction.atomic():
         execute("SET LOCAL lock_timeout = 500")
         with pytest.raises(OperationalError):
             value_of(ADVISORY)
+    is_over.set()
     waited = monotonic() - began
     assert waited >= 0.5
     assert meter.end() < waited / 2
