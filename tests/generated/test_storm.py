@@ -21,5 +21,5 @@ def test_generated_documents_meet_no_internal_error(unlimited_budgets):
     # What is drawn for a seed depends on the constants in the project's source.
     assert tally.without_errors >= 90
     assert tally.with_rows >= 60
-    assert tally.fields["OrderBookLevel.price"] >= 1
+    assert len(tally.fields) >= 200
     assert min(tally.with_fragments, tally.with_variables) >= 75
