@@ -19,6 +19,7 @@ import marketdata.schema
 import marketdata.trading.schema.dry_run
 import marketdata.trading.schema.events
 import marketdata.trading.schema.fills
+import marketdata.trading.schema.listings
 import marketdata.trading.schema.markets
 import marketdata.trading.schema.mutations
 import marketdata.trading.schema.orders
@@ -105,6 +106,7 @@ class Query(
     issuers.schema.events.Query,
     marketdata.trading.schema.dry_run.Query,
     marketdata.trading.schema.orders.Query,
+    marketdata.trading.schema.listings.Query,
     issuers.schema.compliance.Query,
     partnerapi.exports.schema.Query,
     partnerapi.gateway.schema.Query,

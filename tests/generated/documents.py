@@ -44,6 +44,8 @@ ROOTS = (
     "issuer",
     "issuer",
     "industryClassificationBenchmarks",
+    "tokens",
+    "markets",
     "nodes",
     "viewer",
     "accounts",

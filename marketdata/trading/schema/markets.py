@@ -8,6 +8,8 @@ import graphene
 from django.utils import timezone
 
 from accounts.access import Scope, requires
+from issuers.models import Token as TokenModel
+from issuers.schema.tokens import Token
 from marketdata.books.collar import collar
 from marketdata.models import Trade as TradeModel
 from marketdata.trading.models import Bust, Phase
@@ -82,6 +84,9 @@ class Market(ModelType):
         model = MarketModel
         fields = ()
 
+    token = graphene.Field(
+        Token, required=True, description="The token that is traded."
+    )
     phase = MarketPhase(
         required=True,
         resolver=at_this_moment(attrgetter("phase")),
@@ -125,6 +130,11 @@ class Market(ModelType):
     indicative_quantity = Uint64(
         description="Only in phase CALL; null in this version."
     )
+
+    @needs("token_id")
+    def resolve_token(markets, info):
+        tokens = TokenModel.objects.visible_to(info.context.caller)
+        return read_rows("Token", info, tokens, [m.token_id for m in markets])
 
     @needs("reference_price", "collar_bps")
     def resolve_floor_price(markets, info):
