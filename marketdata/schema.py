@@ -9,7 +9,7 @@ from marketdata.books.current_books import CurrentBook, read_books
 from marketdata.books.days import DayFigures, read_last_days, vwap
 from marketdata.models import TradingDay as TradingDayModel
 from partnerapi.core.errors import BadUserInput
-from partnerapi.graphql.cost import Cost, Field
+from partnerapi.graphql.cost import FOUND, Cost, Field
 from partnerapi.graphql.pages import read_pages
 from partnerapi.graphql.relay import Connection, connection_field
 from partnerapi.graphql.resolvers import column, needs
@@ -45,15 +45,13 @@ class OrderBook(graphene.ObjectType):
     bids = Field(
         graphene.List(graphene.NonNull(OrderBookLevel)),
         required=True,
-        # `depth` of the book multiplies it.
-        cost=Cost(items=1),
+        cost=Cost(most=MAX_LEVELS),
         description="Buy side, highest price first, at most `depth` levels.",
     )
     asks = Field(
         graphene.List(graphene.NonNull(OrderBookLevel)),
         required=True,
-        # `depth` of the book multiplies it.
-        cost=Cost(items=1),
+        cost=Cost(most=MAX_LEVELS),
         description="Sell side, lowest price first, at most `depth` levels. The best "
         "ask is above the best bid.",
     )
@@ -83,7 +81,7 @@ def as_of_creation(book: CurrentBook | None, token):
 
 ORDER_BOOK = Field(
     OrderBook,
-    cost=Cost(times="depth", most=MAX_LEVELS, statements=True),
+    cost=FOUND,
     depth=graphene.Int(
         default_value=LEVELS,
         description=f"The most levels of each side, 1 to {MAX_LEVELS}.",

@@ -69,7 +69,7 @@ class NodeQuery(graphene.ObjectType):
     )
     nodes = Field(
         graphene.List(Node),
-        cost=Cost(length="ids"),
+        cost=Cost(reads=True, length="ids"),
         ids=graphene.List(
             graphene.NonNull(graphene.ID),
             required=True,

@@ -15,7 +15,7 @@ from accounts.applicants.models import REFERENCE
 from accounts.people import models as people
 from accounts.people.schema import UserType
 from partnerapi.core.errors import BadUserInput
-from partnerapi.graphql.cost import FIGURE, MUTATION, Field
+from partnerapi.graphql.cost import FOUND, MUTATION, Field
 from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.resolvers import check_first, needs
 
@@ -186,7 +186,7 @@ def read_references(accounts, info):
 
 REFERENCE_FIELD = Field(
     graphene.String,
-    cost=FIGURE,
+    cost=FOUND,
     resolver=read_references,
     description="Your reference for the account, set when you opened it; null if staff "
     "opened it.",

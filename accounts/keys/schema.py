@@ -4,7 +4,7 @@ import graphene
 
 from partnerapi.core.database import value_of
 from partnerapi.core.standby import SETTLED_AT, settled_arguments
-from partnerapi.graphql.cost import FIGURE, OBJECT, Field
+from partnerapi.graphql.cost import FOUND, OBJECT, Field
 from partnerapi.graphql.scalars import Time
 
 
@@ -36,7 +36,7 @@ class Viewer(graphene.ObjectType):
     settled_at = Field(
         Time,
         required=True,
-        cost=FIGURE,
+        cost=FOUND,
         description="Everything up to this instant is committed: the start of the "
         "oldest transaction that is still writing, otherwise now. To mirror "
         "a list, read this value, then page through the list, and pass the "
@@ -55,8 +55,8 @@ class Viewer(graphene.ObjectType):
 
 
 class Query(graphene.ObjectType):
-    viewer = graphene.Field(
-        Viewer, description="The caller; null for a request without a key."
+    viewer = Field(
+        Viewer, cost=OBJECT, description="The caller; null for a request without a key."
     )
 
     def resolve_viewer(roots, info):

@@ -15,29 +15,18 @@ from issuers.register.captable import (
 )
 from issuers.register.captable_pages import holder_counts
 from issuers.register.names import holder_names
-from issuers.schema.holders import (
-    COUNTED_PER_POINT,
-    READING_COST,
-    charged_counts,
-    holder_pages,
-    instant_of_cursors,
-)
+from issuers.schema.holders import holder_pages, instant_of_cursors
 from issuers.schema.rows import NULLS_ISSUER
 from issuers.schema.tokens import Token
 from partnerapi.core.numbers import MAX_UINT64
-from partnerapi.graphql.cost import FIGURE, Cost, Field, Known
+from partnerapi.graphql.cost import COUNTED, FOUND, LIST, Cost, Counter, Field
 from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.relay import Connection, connection_field
 from partnerapi.graphql.resolvers import column
 from partnerapi.graphql.scalars import Time, Uint64
 
-PAST_COST = 15
-"""Points of tables at a date, in addition to the points of the fields."""
-
 
 def read_capitalization_tables(issuer_ids, date, info):
-    if date is not None:
-        info.context.spend(PAST_COST)
     tables = capitalization_tables(issuer_ids, date, with_holders=False)
     instant = instant_of_cursors(info)
     if instant is None or not all(table.is_present for table in tables):
@@ -112,7 +101,7 @@ class CapitalizationTableHolder(graphene.ObjectType):
     holder_name = Field(
         graphene.String,
         required=True,
-        cost=FIGURE,
+        cost=FOUND,
         description="The holder's name at the table's date; `userHolder.name` is "
         "today's.",
     )
@@ -127,7 +116,7 @@ class CapitalizationTableHolder(graphene.ObjectType):
     token_balances = Field(
         graphene.List(graphene.NonNull(CapitalizationTableTokenBalance)),
         required=True,
-        cost=Cost(items=1),
+        cost=LIST,
         description="Balance per token, oldest token first.",
     )
 
@@ -203,12 +192,9 @@ class CapitalizationTable(graphene.ObjectType):
     holders = Field(
         graphene.List(graphene.NonNull(CapitalizationTableHolder)),
         required=True,
-        # A table may have 50,000 of them: they are charged as a full page, and what
-        # they are beyond 1,000 before they are read.
         cost=Cost(
-            items=100,
-            beyond=1_000,
-            known=Known(
+            reads=True,
+            counter=Counter(
                 numbers_of_holders,
                 "Select less of each, walk `holdersConnection`, or have all of them as "
                 "a file: `createExport`.",
@@ -223,23 +209,20 @@ class CapitalizationTable(graphene.ObjectType):
     holder_count = Field(
         Uint64,
         required=True,
-        cost=Cost(points=5),
-        description="Number of users who held units. If they held several tokens, the "
-        f"holders of each are counted, which costs {READING_COST} points and 1 per "
-        f"{COUNTED_PER_POINT}.",
+        cost=COUNTED,
+        description="Number of users who held units.",
     )
     holders_connection = connection_field(
         CapitalizationTableHolderConnection,
         "All holders, by user id, without a limit. A cursor contains the instant: pass "
         "it with the `date` of the table's first page, or without a date. The whole "
         "object is then as of that instant; any other date is INVALID_CURSOR. "
-        f"{NULLS_ISSUER.capitalize()}. A page costs {READING_COST} points in addition "
-        "to its rows; `totalCount` costs as much as `holderCount`.",
+        f"{NULLS_ISSUER.capitalize()}.",
     )
     tokens = Field(
         graphene.List(graphene.NonNull(CapitalizationTableToken)),
         required=True,
-        cost=Cost(items=1),
+        cost=LIST,
         description="Summary per token across holders, oldest token first.",
     )
 
@@ -250,7 +233,7 @@ class CapitalizationTable(graphene.ObjectType):
         return read_all_holders(tables)
 
     def resolve_holder_count(tables, info):
-        return charged_counts(tables, info)
+        return holder_counts(tables)
 
     def resolve_holders_connection(tables, info, **page):
         return holder_pages(tables, info, **page)

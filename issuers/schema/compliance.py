@@ -14,12 +14,14 @@ from issuers.register.models import HolderBalance, LedgerAccount
 from issuers.schema.investors import InvestorClass
 from issuers.schema.rows import ids
 from partnerapi.core.errors import BadUserInput, NotFound
-from partnerapi.graphql.cost import Cost, Field
+from partnerapi.graphql.cost import CHECK, Cost, Field
 from partnerapi.graphql.relay import key_of
 from partnerapi.graphql.scalars import Time, Uint64
 
 Kind = TokenRule.Kind
-CHECK_COST = 10
+MOST_COUNTRIES = 300
+REFUSALS = Cost(most=25)
+"""At most each kind of rule and of restriction refuses."""
 
 
 class TransferRule(graphene.ObjectType):
@@ -34,7 +36,7 @@ class TransferRule(graphene.ObjectType):
     text = graphene.String(required=True, description="The rule in words.")
     countries = Field(
         graphene.List(graphene.NonNull(Country)),
-        cost=Cost(items=10, beyond=10),
+        cost=Cost(reads=True, most=MOST_COUNTRIES),
         description="For COUNTRIES_ALLOWED and COUNTRIES_REFUSED: the countries of tax "
         "residence.",
     )
@@ -88,7 +90,7 @@ def resolve_rules(tokens, info):
 TRANSFER_RULES = Field(
     graphene.List(graphene.NonNull(TransferRule)),
     required=True,
-    cost=Cost(items=len(Kind), statements=True),
+    cost=Cost(reads=True, most=len(Kind)),
     resolver=resolve_rules,
     description="The rules that every movement of the token's units must keep, oldest "
     "first. They apply to movements: existing holders keep their units.",
@@ -150,7 +152,7 @@ class TransferCheck(graphene.ObjectType):
     refusals = Field(
         graphene.List(graphene.NonNull(TransferRefusal)),
         required=True,
-        cost=Cost(items=3),
+        cost=REFUSALS,
         description="Every rule that the movement would break, not only the first.",
     )
     at = Time(required=True, description="The instant.")
@@ -184,7 +186,7 @@ class Query(graphene.ObjectType):
     check_transfer = Field(
         TransferCheck,
         required=True,
-        cost=Cost(points=CHECK_COST, statements=True),
+        cost=CHECK,
         input=CheckTransferInput(
             required=True,
             description="The units that would move, with sender and receiver.",

@@ -43,8 +43,6 @@ EVENTS = OrderedList(
     (OrderKey("issuers_event.sequence", "bigint"),),
     unique=True,
 )
-READING_COST = 40
-"""Points of a page of events, in addition to the events' points."""
 NO_EVENT = "00000000-0000-0000-0000-000000000000"
 """Of an event the cursor needs the number only."""
 
@@ -168,9 +166,8 @@ class Query(graphene.ObjectType):
         '`before`, it also accepts a `sequence`, such as "0". Events are numbered as '
         "they are committed: a new event never appears before one that you have read. "
         "An `after` older than the retention is INVALID_CURSOR with `oldest`, the "
-        "sequence of the oldest event that is kept: read your lists again. A page "
-        f"costs {READING_COST} points in addition to its events; an empty page costs "
-        "neither. Needs a key.",
+        "sequence of the oldest event that is kept: read your lists again. An empty "
+        "page without `totalCount` costs 1 point. Needs a key.",
         follows="after",
         types=graphene.List(
             graphene.NonNull(EventType),
@@ -212,8 +209,6 @@ class Query(graphene.ObjectType):
         else:
             events = events.filter(type__in=wanted)
             [found] = read_pages(EVENTS, info, events, known=known, **page)
-        if found.rows or info.selection.selects("totalCount"):
-            info.context.spend(READING_COST)
         return [found]
 
 

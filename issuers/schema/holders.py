@@ -13,7 +13,6 @@ from issuers.register.captable_pages import (
     any_within,
     holder_counts,
     holders_within,
-    to_be_counted,
 )
 from partnerapi.core.errors import InvalidCursor
 from partnerapi.graphql.cursors import keys_in
@@ -28,11 +27,6 @@ HOLDERS = OrderedList(
     (OrderKey("date", "timestamptz"),),
     parent="issuer_id",
 )
-
-READING_COST = 25
-"""Points of a page, or of a count, however many tables are read at once."""
-COUNTED_PER_POINT = 100
-"""Holders of single tokens for a point; a user may be several of them."""
 
 
 class ListedHolder(NamedTuple):
@@ -79,7 +73,6 @@ def holder_pages(tables, info, **arguments):
         backward=window.backward,
         limit=window.size + 1 + len(ends),
     )
-    info.context.spend(READING_COST)
     rows = holders_within(tables, stretch)
     beyond_after = beyond_before = [False for _ in tables]
     if info.selection.selects("pageInfo"):
@@ -105,7 +98,7 @@ def holder_pages(tables, info, **arguments):
         )
     ]
     if info.selection.selects("totalCount"):
-        for page, count in zip(pages, charged_counts(tables, info), strict=True):
+        for page, count in zip(pages, holder_counts(tables), strict=True):
             page.total_count = count
     return pages
 
@@ -114,14 +107,6 @@ def is_beyond(tables, rows, user_id, stretch):
     """Whether each table has holders in the stretch, in which the user stands."""
     found = [any(row.user_id == user_id for row in held) for held in rows]
     return found if all(found) else any_within(tables, stretch)
-
-
-def charged_counts(tables, info):
-    """How many holders each table has; what has to be counted is charged."""
-    points = sum(-(-to_be_counted(table) // COUNTED_PER_POINT) for table in tables)
-    if points:
-        info.context.spend(READING_COST + points)
-    return holder_counts(tables)
 
 
 def instant_of_cursors(info):

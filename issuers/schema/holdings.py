@@ -13,9 +13,6 @@ from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.resolvers import needs
 from partnerapi.graphql.scalars import Time, Uint64
 
-READING_COST = 50
-"""Points of reading balances, for any number of users, without their own points."""
-
 
 class HolderBalance(graphene.ObjectType):
     """A user's balance of one token at an instant."""
@@ -42,7 +39,6 @@ class HolderBalance(graphene.ObjectType):
 @needs("user_id")
 @requires(Scope.CAPTABLE_READ)
 def resolve_balances(rows, info, date=None):
-    info.context.spend(READING_COST)
     granted = info.context.caller.granted_issuers
     return balances_of([row.user_id for row in rows], date, granted)
 
@@ -51,16 +47,13 @@ def balances_field(whose):
     return Field(
         graphene.List(graphene.NonNull(HolderBalance)),
         required=True,
-        # Most hold a few tokens; what they are beyond ten is charged when it is known.
-        cost=Cost(items=10, beyond=10),
+        cost=Cost(reads=True, most=MOST_BALANCES),
         resolver=resolve_balances,
         date=Time(description="The instant; defaults to now, as do future instants."),
         description=(
             f"Units that {whose} held at an instant, of the tokens of issuers for "
             f"which you have a grant, by token id. More than {MOST_BALANCES:,} are "
-            f"CAPITALIZATION_TABLE_TOO_LARGE. Costs {READING_COST} points in addition "
-            "to the listed balances, for any number of users at once. Needs the scope "
-            "`captable:read`."
+            "CAPITALIZATION_TABLE_TOO_LARGE. Needs the scope `captable:read`."
         ),
     )
 

@@ -15,7 +15,7 @@ from accounts.people.schema import Country, read_countries
 from issuers.compliance.models import Restriction
 from partnerapi.core.errors import BadUserInput, NotFound, RequestTimeout
 from partnerapi.core.lock_waits import LockTimeout, name_locked_row
-from partnerapi.graphql.cost import MUTATION, Cost, Field
+from partnerapi.graphql.cost import FOUND, MUTATION, Field
 from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.relay import enumeration, key_of
 from partnerapi.graphql.resolvers import check_first, needs
@@ -119,7 +119,7 @@ def resolve_investors(accounts, info):
 INVESTOR = Field(
     InvestorProfile,
     required=True,
-    cost=Cost(points=3, statements=True),
+    cost=FOUND,
     resolver=resolve_investors,
     description="The investor profile of the account's user. Needs the scope "
     "`compliance:read`.",

@@ -14,7 +14,6 @@ from issuers.filters import (
 )
 from issuers.legacy.models import LegacyShareholder
 from issuers.schema.captable import (
-    PAST_COST,
     CapitalizationTable,
     read_capitalization_tables,
 )
@@ -39,7 +38,7 @@ from issuers.schema.tokens import (
     TokenVisibility,
 )
 from partnerapi.core.filters import narrow
-from partnerapi.graphql.cost import Cost, Field
+from partnerapi.graphql.cost import FOUND, Field
 from partnerapi.graphql.pages import read_pages, read_rows
 from partnerapi.graphql.relay import (
     Connection,
@@ -128,7 +127,7 @@ class Issuer(ModelType):
     )
     capitalization_table = Field(
         CapitalizationTable,
-        cost=Cost(statements=True),
+        cost=FOUND,
         required=True,
         date=Time(
             description="Instant of the snapshot; defaults to now, as do future "
@@ -136,9 +135,8 @@ class Issuer(ModelType):
         ),
         description=(
             "Holders and their holdings at an instant: the same instant always gives "
-            f"the same table. With `date`, it costs {PAST_COST} points in addition to "
-            "its content. Needs the scope `captable:read` and a grant for the issuer; "
-            f"{NULLS_ISSUER}."
+            "the same table. Needs the scope `captable:read` and a grant for the "
+            f"issuer; {NULLS_ISSUER}."
         ),
     )
     initial_number_of_shares = graphene.Int(

@@ -15,7 +15,7 @@ from issuers.schema.ledger import (
     TokenPriceConnection,
 )
 from issuers.schema.rows import NULLS_TOKEN, ids, read_issuers
-from partnerapi.graphql.cost import FIGURE, Field
+from partnerapi.graphql.cost import FOUND, Field
 from partnerapi.graphql.pages import read_pages
 from partnerapi.graphql.relay import (
     Connection,
@@ -133,13 +133,13 @@ class Token(ModelType):
     )
     current_price = Field(
         Uint64,
-        cost=FIGURE,
+        cost=FOUND,
         description="Latest unit price, euro cents; null before the first price. Needs "
         "the scope `issuers:read`.",
     )
     total_supply = Field(
         Uint64,
-        cost=FIGURE,
+        cost=FOUND,
         description="Units that exist now. Needs the scope `issuers:read`.",
     )
     ledger_head = graphene.Field(

@@ -81,12 +81,6 @@ class Reader:
     caller: Caller
     largest_page: int = PAGE_ROWS
 
-    def spend(self, points: int) -> None:
-        """An export pays only for its rows."""
-
-    def give_back(self, points: int) -> None:
-        """What was not charged is not given back."""
-
 
 def read_rows(schema: GraphQLSchema, export: Export, caller: Caller) -> Rows:
     """The rows that follow those which the export has.

@@ -10,18 +10,16 @@ from partnerapi.gateway import throttling
 from partnerapi.gateway.refusals import Throttled
 from partnerapi.gateway.requests import address_of
 from partnerapi.gateway.throttling import Budget
+from partnerapi.graphql.cost import LEAST
 
-REFUSED_COST = 10
-"""Least points of a refused document, body or key."""
 MOST_REFUSED_COST = 1_000
 """Most points of a refusal: any budget that is full can pay for it."""
-BYTES_PER_POINT = 2_000
-"""Each so many bytes of a body, begun, cost a point; the first is in every price."""
+FREE_KILOBYTES = 2
 
 
 def weigh(size: int) -> int:
-    """Points that a body of this size costs, in addition to its document."""
-    return max(0, size - 1) // BYTES_PER_POINT
+    """Points that a body of this size, bytes, costs in addition to its document."""
+    return max(0, -(-size // 1_000) - FREE_KILOBYTES)
 
 
 def partner_account(caller: Caller) -> tuple[str, int, int]:
@@ -50,9 +48,8 @@ def budget_of(partner: Partner) -> Budget:
 class Bill:
     """Draws on the budget of a caller, or of an address, for one request.
 
-    `points` is what was charged, or could not be. `unread` is what rows cost that are
-    not there, and `returned`, what was given back for them. `budget` is as it stood
-    after that; None until it is read.
+    `points` is what was charged, or could not be. `held` is the most that it was.
+    `budget` is as it stood after that; None until it is read.
     """
 
     def __init__(self, request: HttpRequest, caller: Caller | None) -> None:
@@ -60,8 +57,7 @@ class Bill:
             partner_account(caller) if caller else address_account(address_of(request))
         )
         self.points = 0
-        self.unread = 0
-        self.returned = 0
+        self.held = 0
         self.budget: Budget | None = None
 
     @property
@@ -88,49 +84,34 @@ class Bill:
         """
         owed = min(owed, self.most_refused)
         budget = throttling.take(*self.account, points, owed)
-        self.points, self.budget = points, budget
+        self.points, self.held, self.budget = points, points, budget
         if not budget.taken:
             raise self.throttled()
         return budget
 
-    def charge_refusal(self, points: int) -> None:
-        """Take what it cost to refuse a request, at most MOST_REFUSED_COST.
+    def charge_refusal(self, weight: int = 0) -> None:
+        """Take what a refused request costs, of which `weight` is for its body.
 
         Raises:
             Throttled: the budget holds less, and owes it.
         """
-        points = min(points, self.most_refused)
+        points = min(LEAST + weight, self.most_refused)
         self.charge(points, owed=points)
 
     @property
     def most_refused(self) -> int:
         return min(MOST_REFUSED_COST, self.limit)
 
-    def left(self) -> int:
-        """Points that may still be taken for the request."""
-        return max(0, settings.PARTNER_API_MAX_COST - self.points)
+    def settle(self, points: int) -> None:
+        """Take what the answer costs beyond what was held back, or give back the rest.
 
-    def spend(self, points: int) -> None:
-        """Take more points, which the budget may then owe; no more than are left."""
-        points = min(points, self.left())
-        self.points += points
-        self.budget = throttling.spend(*self.account, points)
-
-    def go_back(self, points: int) -> None:
-        """Take back what was charged since it were so many points."""
-        self.budget = throttling.spend(*self.account, points - self.points)
-        self.points = points
-
-    def note_unread(self, points: int) -> None:
-        """Remember what rows cost that were asked for, and are not there."""
-        self.unread += points
-
-    def give_back(self, points: int) -> None:
-        """Put points back that were charged."""
-        if points:
-            self.returned = points
-            self.points -= points
-            self.budget = throttling.spend(*self.account, -points)
+        No one waits for it. The budget may then owe points.
+        """
+        more = points - self.points
+        if more:
+            assert self.budget is not None
+            self.points, self.held = points, max(points, self.held)
+            self.budget = throttling.settle(*self.account, more, self.budget)
 
     def throttled(self) -> Throttled:
         assert self.budget is not None

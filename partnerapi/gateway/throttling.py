@@ -11,7 +11,7 @@ import hashlib
 import logging
 import math
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cachetools import LRUCache
@@ -19,7 +19,7 @@ from redis.exceptions import NoScriptError, RedisError
 
 from partnerapi.core.buckets import Bucket
 from partnerapi.core.outages import Outage
-from partnerapi.core.redis import call
+from partnerapi.core.redis import call, tell
 
 outage = Outage(
     logging.getLogger(__name__),
@@ -101,6 +101,23 @@ def take(name: str, limit: int, refill: int, points: float, owed: int = 0) -> Bu
 def spend(name: str, limit: int, refill: int, points: int) -> Budget:
     """Take points from the bucket of this name, whatever it holds; below 0, give."""
     return take(name, limit, refill, math.inf, points)
+
+
+def settle(name: str, limit: int, refill: int, points: int, budget: Budget) -> Budget:
+    """As `spend`, without waiting for Redis; `budget` is the bucket as last seen.
+
+    Where Redis does not take it, the bucket refills with time.
+    """
+    with local_lock:
+        local_bucket(name, limit, refill).spend(points)
+    if outage.may_try():
+        command = (1, f"budget:{name}", limit, refill, math.inf, points)
+        try:
+            tell("EVALSHA", TAKE_SHA, *command)
+        except RedisError as error:
+            outage.begin(error)
+    level = min(limit, budget.level - points)
+    return replace(budget, level=level)
 
 
 def take_in_redis(

@@ -14,16 +14,28 @@ def asks_for_trial(request: HttpRequest) -> bool:
     """Whether the header X-Validate-Only says `true`.
 
     Raises:
-        BadRequest: it says neither `true` nor `false`: the mutation must not happen
-            because of a word that was not understood.
+        BadRequest: it says neither `true` nor `false`.
     """
-    said = request.headers.get("X-Validate-Only", "false").strip().lower()
-    if said not in ("true", "false"):
+    return says(request, "X-Validate-Only", "true", "false")
+
+
+def asks_for_price(request: HttpRequest) -> bool:
+    """Whether the header X-Cost-Only says `1`.
+
+    Raises:
+        BadRequest: it says neither `1` nor `0`.
+    """
+    return says(request, "X-Cost-Only", "1", "0")
+
+
+def says(request: HttpRequest, header: str, yes: str, no: str) -> bool:
+    # A mutation must not happen because of a word that was not understood.
+    said = request.headers.get(header, no).strip().lower()
+    if said not in (yes, no):
         raise BadRequest(
-            f"X-Validate-Only is {said[:100]!r}; send `true` or `false`. Nothing was "
-            "done."
+            f"{header} is {said[:100]!r}; send `{yes}` or `{no}`. Nothing was done."
         )
-    return said == "true"
+    return said == yes
 
 
 def attempt(run: Callable[[], ExecutionResult]) -> ExecutionResult:

@@ -23,7 +23,7 @@ from partnerapi.core.postgresql.lending import backend, check_due
 from partnerapi.core.times import to_rfc3339
 from partnerapi.gateway import clock, outages
 from partnerapi.gateway.answers import MASKED, error_entries, refusal_entry
-from partnerapi.gateway.bills import REFUSED_COST, Bill, address_account, weigh
+from partnerapi.gateway.bills import Bill, address_account, weigh
 from partnerapi.gateway.clock import Running
 from partnerapi.gateway.compression import compress
 from partnerapi.gateway.idempotency import (
@@ -61,7 +61,8 @@ from partnerapi.gateway.requests import (
 from partnerapi.gateway.standby import identify_caller, read_anywhere
 from partnerapi.gateway.throttling import Budget
 from partnerapi.gateway.told_costs import told_cost
-from partnerapi.gateway.trial import asks_for_trial, attempt
+from partnerapi.gateway.trial import asks_for_price, asks_for_trial, attempt
+from partnerapi.graphql.cost import CHECK, LEAST, MUTATION
 from partnerapi.graphql.documents import PreparedRequest, Refused, prepare
 from partnerapi.graphql.execution import execute
 from partnerapi.graphql.resolvers import grouped, passes_checks
@@ -77,15 +78,11 @@ CHALLENGE = {"WWW-Authenticate": 'X-Token-Auth realm="Partner API"'}
 class Context:
     """What resolvers know of a request.
 
-    `spend` takes points that are known late, as many as are `left` at most; `give_back`
-    notes those that were charged for what is not there.
+    `budget` is the caller's, after what is held back.
     """
 
     caller: Caller | None
     budget: Budget
-    spend: Callable[[int], None]
-    left: Callable[[], int]
-    give_back: Callable[[int], None]
     absolute_url: Callable[[str], str]
 
     @property
@@ -164,7 +161,7 @@ def answer(
             check_host(request)
             check_transport(request)
         except Refusal:
-            bill.charge(1)
+            bill.charge_refusal()
             raise
         with outages.refuse_in_outage():
             if is_late(request):
@@ -209,7 +206,7 @@ def pay_and_run(
         size = len(data)
         body = parse_body(data)
     except Refusal:
-        bill.charge_refusal(REFUSED_COST + weigh(size))
+        bill.charge_refusal(weigh(size))
         raise
     weight = weigh(size)
 
@@ -220,43 +217,45 @@ def pay_and_run(
     try:
         prepared = prepare(schema, body.query, body.operation_name, body.variables)
     except Refused as refused:
-        bill.charge_refusal(max(REFUSED_COST, refused.reading) + weight)
+        bill.charge_refusal(weight)
         errors = error_entries(refused.errors, record.request_id)
         record.code = errors[0]["extensions"]["code"]
-        told = cost_told(None)
-        if told and "fields" in errors[0]["extensions"]:
-            # What it would have cost, and was not charged.
-            told["cost"]["fields"] = errors[0]["extensions"]["fields"]
-        result = {"errors": errors, "extensions": told}
+        result = {"errors": errors, "extensions": cost_told(None)}
         status = 400 if media_type == GRAPHQL_RESPONSE else 200
         return respond(to_json(result), media_type, status, bill.headers())
     record.operation = "mutation" if prepared.operation.is_mutation else "query"
     record.name = body.operation_name or ""
-    # What may be asked can be paid by a full budget, however long it is.
-    price = min(prepared.price + weight, settings.PARTNER_API_MAX_COST)
-    budget = bill.charge(price, owed=max(1, prepared.reading) + weight)
-    context = Context(
-        caller,
-        budget,
-        bill.spend,
-        bill.left,
-        bill.note_unread,
-        request.build_absolute_uri,
-    )
+    is_mutation = prepared.operation.is_mutation
+    try:
+        is_trial = is_mutation and asks_for_trial(request)
+        is_priced = asks_for_price(request)
+    except Refusal:
+        bill.charge_refusal(weight)
+        raise
+    rebate = MUTATION.points - CHECK.points if is_trial else 0
+
+    def price(points: int) -> int:
+        # What may be asked can be paid by a full budget, however long it is.
+        return min(points - rebate + weight, settings.PARTNER_API_MAX_COST)
+
+    if is_priced:
+        bill.charge_refusal(weight)
+        told = told_cost(bill, weight, prepared, running)
+        told["most"] = price(prepared.bound)
+        text = to_json({"data": None, "extensions": {"cost": told}})
+        return respond(text, media_type, 200, bill.headers())
+    budget = bill.charge(price(prepared.price), owed=1 + weight)
+    context = Context(caller, budget, request.build_absolute_uri)
     later: dict[str, str] = {}
-    charged = bill.points
 
     def run(root: object = None, due: float = deadline) -> ExecutionResult:
-        bill.unread = 0
-        if bill.points != charged:
-            # What a group spent that failed.
-            bill.go_back(charged)
         executed = execute(prepared, context, due, root)
         outages.raise_outage(executed)
         return executed
 
     def write(executed: ExecutionResult, **told: Any) -> bytes:
-        is_mutation = prepared.operation.is_mutation
+        if executed.extensions is not None:
+            bill.settle(price(executed.extensions["points"]))
         errors = error_entries(executed.errors or [], record.request_id, is_mutation)
         codes = [entry["extensions"]["code"] for entry in errors]
         record.code = codes[0] if codes else OK
@@ -266,16 +265,12 @@ def pay_and_run(
         members = {"data": executed.data, "errors": errors, "extensions": extensions}
         return to_json(members)
 
-    if prepared.operation.is_mutation:
-        text, told = mutate(request, prepared, context, deadline, run, write, running)
-    else:
-        executed = read_anywhere(run, deadline)
-        read = min(
-            prepared.price_of(prepared.cost - bill.unread) + weight,
-            settings.PARTNER_API_MAX_COST,
+    if is_mutation:
+        text, told = mutate(
+            request, prepared, context, deadline, run, write, running, is_trial
         )
-        bill.give_back(price - read)
-        text, told = write(executed), {}
+    else:
+        text, told = write(read_anywhere(run, deadline)), {}
     return respond(text, media_type, 200, bill.headers() | later | told)
 
 
@@ -287,13 +282,14 @@ def mutate(
     run: Callable[..., ExecutionResult],
     write: Callable[..., bytes],
     running: Running,
+    is_trial: bool,
 ) -> tuple[bytes, dict[str, str]]:
     """The answer of a mutation, and the headers with its outcome.
 
     Raises:
         InvalidKey: it came without an API key.
         KeyRequired, KeyInvalid: Idempotency-Key is missing or wrong.
-        Refusal: the key was used otherwise, or X-Validate-Only is not understood.
+        Refusal: the key was used otherwise.
     """
     caller, header = context.caller, request.headers.get("Idempotency-Key")
     if caller is None:
@@ -301,7 +297,7 @@ def mutate(
             "A mutation needs an API key: send it in the X-Token-Auth header.",
             headers=CHALLENGE,
         )
-    if asks_for_trial(request):
+    if is_trial:
         if header is not None:
             parse_key(header)
         return write(attempt(run), validateOnly=True), {"X-Validate-Only": "true"}
@@ -408,7 +404,7 @@ def identify(
     try:
         return identify_caller(token, deadline)
     except Unauthenticated as error:
-        bill.charge(REFUSED_COST)
+        bill.charge(LEAST)
         running.begin(bill.name)
         raise InvalidKey(
             "The API key is malformed, unknown, revoked or expired. Send a live key as "

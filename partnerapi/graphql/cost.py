@@ -1,10 +1,18 @@
-"""What an operation costs, in points, by the costs that its fields declare.
+"""What an operation costs, in points: six rules.
 
-A request is charged its cost, and refused above PARTNER_API_MAX_COST.
+1. An object costs 1, a scalar nothing.
+2. A list costs its items: those asked for are held back, those not answered given back.
+3. A field that reads something of its own costs READ in each place, for all its rows.
+4. A mutation costs MUTATION; a check, or a mutation that is only tried, CHECK.
+5. A total costs TOTAL.
+6. Each started kilobyte of a body beyond the first two costs 1 (`gateway.bills`).
+
+Nothing costs less than LEAST, but a page of changes that is empty: EMPTY.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import graphene
@@ -14,39 +22,26 @@ from graphene.utils.str_converters import to_camel_case
 from graphql import (
     GraphQLField,
     GraphQLSchema,
-    IntValueNode,
     ListValueNode,
-    NullValueNode,
-    ValueNode,
     VariableNode,
     get_named_type,
     is_composite_type,
     is_list_type,
     is_wrapping_type,
+    value_from_ast_untyped,
 )
 
 from partnerapi.core.errors import MaxCostExceeded
-from partnerapi.graphql.introspection import (
-    FIELDS_PER_POINT,
-    INTROSPECTION,
-    Introspection,
-)
+from partnerapi.graphql.introspection import INTROSPECTION, Introspection
 from partnerapi.graphql.pages import NESTED_PAGE_SIZE, ROOT_PAGE_SIZE
 from partnerapi.graphql.selections import SelectedField, Selection
 
-INTROSPECTION_COST = 100
-"""Least points of a `__schema` or `__type`."""
-ROOT_COUNT_COST = 20
-"""Points of a `totalCount` at the root: it counts a whole table."""
-FREE_LEAVES = 25
-"""Scalars that an object answers without a point of their own."""
-LEAVES_PER_POINT = 15
-ITEMS_PER_POINT = 4
-"""Items beyond Cost.beyond that count as one more."""
+READ, TOTAL, CHECK_POINTS, MUTATION_POINTS = 10, 10, 100, 150
+LEAST, EMPTY = 10, 1
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Counter:
     """The sizes of lists, known before a read: no list is read only to be refused.
 
     sizes: returns how many items the list of each parent has.
@@ -59,46 +54,27 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of one field: for each item, its points and the selection below it.
+    """The cost of one field, without the selection below it.
 
-    The default cost of an object is 1 point in addition to its fields. Scalars and
-    lists of scalars cost nothing. A list of objects declares how many items it counts
-    as, and costs at least 1 point.
-
-    points: of an item, without the selection below it.
-    items: how many items a list counts as, where no argument gives the number.
-    length: the argument, a list, that is as long as the answer.
+    points: of the field, however many items it has.
+    reads: whether it reads something of its own. An object from a resolver does, where
+        no cost is declared.
     page: whether `first` and `last` give the number of items.
-    follows: the argument that restricts a page to later changes. Requested rows that
-        do not exist are refunded.
-    times: the argument, a number, that multiplies the selection below an item;
-        without it and without a default, `most`.
-    most: the largest value of `times` that counts.
-    statements: whether it takes its own statements, however little they read. An
-        object from a resolver does, where no cost is declared.
+    length: the argument, a list, that is as long as the answer.
+    most: the most items of a list whose number no argument gives; None: any number.
+    counter: gives the number of such a list before it is read.
+    follows: the argument that restricts a page to later changes.
     most_below: the most points that the selection below it may cost.
-    most_statements: the most fields below it that may take their own statements.
-    beyond: above this number, every four items count as one more, once the number of
-        items is known.
-    known: gives that number before the read. A cost above a request's limit is refused.
     """
 
-    points: int = 1
-    items: int | None = None
-    length: str | None = None
+    points: int = 0
+    reads: bool = False
     page: bool = False
+    length: str | None = None
+    most: int | None = None
+    counter: Counter | None = None
     follows: str | None = None
-    times: str | None = None
-    most: int = 0
-    beyond: int | None = None
-    known: Known | None = None
-    statements: bool = False
     most_below: int | None = None
-    most_statements: int | None = None
-
-    @property
-    def counts_items(self) -> bool:
-        return self.page or self.items is not None or self.length is not None
 
 
 class Field(graphene.Field):
@@ -110,24 +86,32 @@ class Field(graphene.Field):
 
 
 OBJECT = Cost()
-FOUND = Cost(statements=True)
-"""An object that a resolver finds."""
-FIGURE = Cost(points=0, statements=True)
-"""A scalar that is no column of its object."""
-MUTATION = Cost(points=75)
-"""A mutation: its record and its locks, which a refused or tried one has, too."""
+LIST = Cost()
+"""A list of objects that its object brings with it."""
+FOUND = Cost(reads=True)
+"""An object, a list or a scalar that a resolver finds."""
+CHECK = Cost(points=CHECK_POINTS)
+MUTATION = Cost(points=MUTATION_POINTS)
+COUNTED = Cost(points=TOTAL)
 
 
 def set_costs(schema: GraphQLSchema) -> None:
     """Keep each field's cost as `cost` in its extensions; a free field has none.
 
+    Types whose objects cost nothing, as they are no objects of the trade, are `free`
+    in theirs: connections, edges, PageInfo and the roots.
+
     Raises:
-        TypeError: a list of objects, a connection or a mutation declares no cost,
-            or a cost is below nothing or names arguments that cannot tell it.
+        TypeError: a list of objects, a connection or a mutation declares no cost, or a
+            cost names an argument that cannot tell it.
     """
+    free = [schema.query_type, schema.mutation_type]
     for type_ in schema.type_map.values():
         if not isinstance(type_, GrapheneObjectType):
             continue
+        if is_connection(type_):
+            edges, info = (type_.fields[name].type for name in ("edges", "pageInfo"))
+            free += [type_, get_named_type(edges), get_named_type(info)]
         declared = {
             field.name or to_camel_case(name): field.cost
             for name, field in type_.graphene_type._meta.fields.items()
@@ -142,39 +126,29 @@ def set_costs(schema: GraphQLSchema) -> None:
                 cost = FOUND if "batch" in field.extensions else OBJECT
             if cost is not None:
                 field.extensions["cost"] = cost
+    for type_ in filter(None, free):
+        type_.extensions["free"] = True
 
 
 def error_of(cost: Cost | None, field: GraphQLField, is_mutation: bool) -> str | None:
     """What is wrong with the cost that a field declares, or does not declare."""
     named = get_named_type(field.type)
-    if is_connection(named):
-        if cost is None or not cost.page:
-            return "answers a connection: it needs connection_field(…)"
-    elif (
-        is_composite_type(named)
-        and holds_list(field.type)
-        and (cost is None or not cost.counts_items)
-    ):
-        return (
-            "lists objects: say how many they count as, Field(…, "
-            "cost=Cost(items=100)), or which argument is as long, cost=Cost(length=…)"
-        )
+    if is_connection(named) and (cost is None or not cost.page):
+        return "answers a connection: it needs connection_field(…)"
     if cost is None:
-        mutation = "is a mutation: it needs Field(…, cost=MUTATION)"
-        return mutation if is_mutation else None
-    if cost.times and cost.most < 1:
-        return f"costs `{cost.times}` times as much: say up to how many, most=…"
-    wanted = {name for name in (cost.length, cost.times, cost.follows) if name}
+        if is_mutation:
+            return "is a mutation: it needs Field(…, cost=MUTATION)"
+        if is_composite_type(named) and holds_list(field.type):
+            return "lists objects: say what it costs, such as Field(…, cost=LIST)"
+        return None
+    if cost.points < 0:
+        return "costs less than nothing"
+    wanted = {name for name in (cost.length, cost.follows) if name}
     wanted |= {"first", "last"} if cost.page else set()
     if missing := wanted - field.args.keys():
         return f"costs by an argument that it does not have: {', '.join(missing)}"
-    types = {name: str(a.type).rstrip("!") for name, a in field.args.items()}
-    if cost.length and not types[cost.length].startswith("["):
+    if cost.length and not holds_list(field.args[cost.length].type):
         return f"has the length of `{cost.length}`, which is not a list"
-    if cost.times and types[cost.times] != "Int":
-        return f"costs `{cost.times}` times as much, which is not an Int"
-    if cost.points < 0 or (cost.items is not None and cost.items < 1):
-        return "costs too little: points=… is 0 or more, items=… is 1 or more"
     return None
 
 
@@ -194,234 +168,156 @@ def holds_list(type_: Any) -> bool:
 Variables = Mapping[str, Any]
 Points = int | Callable[[Variables], int]
 """A number of points, or what gives it for an operation's variables."""
+Price = tuple[int, Points]
+"""What the fields cost once, and what the objects cost."""
+NOTHING: Price = (0, 0)
+
+
+def value_of(points: Points, variables: Variables) -> int:
+    return points if isinstance(points, int) else points(variables)
+
+
+def combine(join: Callable[[list[int]], int], parts: Sequence[Points]) -> Points:
+    known = [part for part in parts if isinstance(part, int)]
+    if len(known) == len(parts):
+        return join(known)
+    return lambda variables: join([value_of(part, variables) for part in parts])
 
 
 class OperationCost:
-    """Counts what an operation costs, as a function of its variables.
+    """Counts what an operation costs at most, as a function of its variables.
 
-    Of an interface's types the costliest counts. `refuses`: what is selected below a
-    field that bounds it, such as a mutation, and costs more.
+    A list whose number no argument gives counts as one item: more are counted when
+    their number is known. With `bounded` it counts as its most, or as a request's.
     """
 
-    def __init__(self, refuses: bool = True) -> None:
-        self.refuses = refuses
-        self.counted: dict[int, tuple[Points, int]] = {}
+    def __init__(self, bounded: bool = False) -> None:
+        self.bounded = bounded
+        self.counted: dict[int, Price] = {}
         self.introspection = Introspection()
 
-    def points(self, selection: Selection) -> Points:
-        """The points of a root selection.
+    def of_selection(self, selection: Selection) -> Price:
+        """Of an interface's types the one with the most objects counts.
 
         Raises:
-            MaxCostExceeded: too costly with any variables.
+            MaxCostExceeded: an introspection answers too much.
         """
-        points, least = self.of_selection(selection)
-        if least > settings.PARTNER_API_MAX_COST:
-            raise too_costly(least)
-        return points
-
-    def of_selection(self, selection: Selection) -> tuple[Points, int]:
-        """The points of the fields on the costliest type, and the least they can be."""
         known = self.counted.get(id(selection))
         if known is None:
             by_type = [
-                self.of_fields(selection.fields(type_.name))
+                [self.of_field(field) for field in selection.fields(type_.name)]
                 for type_ in selection.types
             ]
-            known = self.counted[id(selection)] = costliest(by_type)
+            known = self.counted[id(selection)] = (
+                sum(once for prices in by_type for once, _ in prices),
+                combine(
+                    max,
+                    [combine(sum, [objects for _, objects in p]) for p in by_type],
+                ),
+            )
         return known
 
-    def of_fields(self, fields: list[SelectedField]) -> tuple[Points, int]:
-        leaves = leaves_cost(fields)
-        return add([(leaves, leaves), *map(self.of_field, fields)])
-
-    def of_field(self, field: SelectedField) -> tuple[Points, int]:
+    def of_field(self, field: SelectedField) -> Price:
         if field.name in INTROSPECTION:
-            before = self.introspection.fields
             self.introspection.add(field)
-            answered = self.introspection.fields - before
-            points = max(INTROSPECTION_COST, answered // FIELDS_PER_POINT)
-            return points, points
+            return READ, 0
         cost: Cost | None = field.definition.extensions.get("cost")
         if cost is None:
-            return 0, 0
-        below: tuple[Points, int] = (0, 0)
+            return NOTHING
+        below: Price = NOTHING
         if field.selection is not None:
             below = self.of_selection(field.selection)
-        if cost.times:
-            below = times(multiplier(field, cost.times, cost.most), below)
-        if cost.most_below is not None and self.refuses:
-            below = limit_points(below, cost.most_below, field.name)
-        item = add([(cost.points, cost.points), below])
-        if not cost.counts_items:
-            return item
-        count = count_cost(field) if cost.page else 0
-        if not item[1]:
-            return max(1, count), max(1, count)
-        return add([times(number_of_items(field, cost), item), (count, count)])
+        objects = combine(sum, [own_objects(field), below[1]])
+        items = number_of_items(field, cost, self.bounded)
+        return own_points(cost) + below[0], combine(prod, [items, objects])
 
 
-def limit_points(below: tuple[Points, int], most: int, name: str) -> tuple[Points, int]:
-    """The same points; MaxCostExceeded where they are more, with these variables."""
-    points, least = below
+def own_points(cost: Cost) -> int:
+    return cost.points + READ * cost.reads
 
-    def check(points: int) -> int:
-        if points > most:
+
+def own_objects(field: SelectedField) -> int:
+    """1 for an object, and for each item of a list of objects."""
+    if field.selection is None:
+        return 0
+    return 0 if field.selection.is_free else 1
+
+
+def check_below(selection: Selection, variables: Variables) -> None:
+    """Refuse a root field whose selection costs more than it may.
+
+    Raises:
+        MaxCostExceeded
+    """
+    for field in selection.fields(selection.type.name):
+        cost: Cost | None = field.definition.extensions.get("cost")
+        if cost is None or cost.most_below is None or field.selection is None:
+            continue
+        once, objects = OperationCost().of_selection(field.selection)
+        points = once + value_of(objects, variables)
+        if points > cost.most_below:
             raise MaxCostExceeded(
-                f"What is selected of `{name}` costs {points} points; at most {most} "
-                "are allowed, because others wait meanwhile. Select the rest in a "
-                "query.",
+                f"What is selected of `{field.name}` costs {points} points; at most "
+                f"{cost.most_below} are allowed, because others wait meanwhile. Select "
+                "the rest in a query.",
                 cost=points,
-                maximum=most,
+                maximum=cost.most_below,
             )
-        return points
-
-    if isinstance(points, int):
-        return check(points), least
-    check(least)
-    return lambda variables: check(points(variables)), least
 
 
-def leaves_cost(fields: list[SelectedField]) -> int:
-    """What the scalars of one object cost."""
-    leaves = sum(1 for field in fields if field.selection is None)
-    return max(0, -((FREE_LEAVES - leaves) // LEAVES_PER_POINT))
-
-
-def count_cost(field: SelectedField) -> int:
-    """The cost of a connection's `totalCount`, in addition to its page."""
-    assert field.selection is not None
-    at_root = field.parent is field.selection.source.schema.query_type
-    return ROOT_COUNT_COST * (at_root and field.selection.selects("totalCount"))
-
-
-def rest_of(
-    field: SelectedField,
-) -> "Callable[[list[int], Variables], int] | None":
-    """A function from the lengths of a column of lists to what they cost more."""
-    cost: Cost | None = field.definition.extensions.get("cost")
-    if cost is None or cost.beyond is None or field.selection is None:
-        return None
-    free = cost.beyond
-    below = OperationCost().of_selection(field.selection)
-    item = add([(cost.points, cost.points), below])[0]
-
-    def rest(lengths: list[int], variables: Variables) -> int:
-        more = sum(max(0, -((free - n) // ITEMS_PER_POINT)) for n in lengths)
-        return more * (item if isinstance(item, int) else item(variables))
-
-    return rest
-
-
-def rows_asked(field: SelectedField, variables: Variables) -> tuple[int, int]:
-    """How many rows a page is priced for, and what one of them costs."""
-    assert field.selection is not None
-    numbers = page_size(field), OperationCost().of_selection(field.selection)[0]
-    size, row = (n if isinstance(n, int) else n(variables) for n in numbers)
-    return size, row
-
-
-def add(costs: list[tuple[Points, int]]) -> tuple[Points, int]:
-    constant = sum(points for points, _ in costs if isinstance(points, int))
-    functions = [points for points, _ in costs if not isinstance(points, int)]
-    least = sum(minimum for _, minimum in costs)
-    if not functions:
-        return constant, least
-    return lambda variables: constant + sum(f(variables) for f in functions), least
-
-
-def costliest(costs: list[tuple[Points, int]]) -> tuple[Points, int]:
-    if len(costs) == 1:
-        return costs[0]
-    constant = max(points if isinstance(points, int) else 0 for points, _ in costs)
-    functions = [points for points, _ in costs if not isinstance(points, int)]
-    least = max(minimum for _, minimum in costs)
-    if not functions:
-        return constant, least
-    return lambda variables: max(constant, *(f(variables) for f in functions)), least
-
-
-def times(count: Points, cost: tuple[Points, int]) -> tuple[Points, int]:
-    each, least = cost
-    if isinstance(count, int):
-        if isinstance(each, int):
-            return count * each, count * least
-        return lambda variables: count * each(variables), count * least
-    if isinstance(each, int):
-        return lambda variables: count(variables) * each, least
-    return lambda variables: count(variables) * each(variables), least
-
-
-def number_of_items(field: SelectedField, cost: Cost) -> Points:
+def number_of_items(field: SelectedField, cost: Cost, bounded: bool) -> Points:
+    """Items that a field answers at most; 1 for an object."""
     if cost.page:
-        return page_size(field)
+        is_root = field.selection is not None and (
+            field.parent is field.selection.source.schema.query_type
+        )
+        return page_size(field, ROOT_PAGE_SIZE if is_root else NESTED_PAGE_SIZE)
     if cost.length is not None:
         return length(field, cost.length)
-    assert cost.items is not None
-    return cost.items
+    if bounded and is_open_list(field):
+        return settings.PARTNER_API_MAX_COST if cost.most is None else cost.most
+    return 1
 
 
-def page_size(field: SelectedField) -> Points:
-    """Rows that a connection reads; sizes that will be refused count as the nearest."""
-    assert field.selection is not None
-    is_root = field.parent is field.selection.source.schema.query_type
-    default = ROOT_PAGE_SIZE if is_root else NESTED_PAGE_SIZE
-    maximum = settings.PARTNER_API_MAX_PAGE_SIZE
-    given = [argument_of(field, name) for name in ("first", "last")]
-    sizes = [size for size in given if size is not None]
-    if not any(isinstance(size, VariableNode) for size in sizes):
-        numbers = [value_of(size, {}) for size in sizes]
-        return clamp(numbers, default, maximum)
-    return lambda variables: clamp(
-        [value_of(size, variables) for size in sizes], default, maximum
+def is_open_list(field: SelectedField) -> bool:
+    """Whether it is a list of objects whose number no argument gives."""
+    cost: Cost | None = field.definition.extensions.get("cost")
+    return (
+        cost is not None
+        and field.selection is not None
+        and not cost.length
+        and holds_list(field.definition.type)
+        and not is_connection(field.parent)
     )
 
 
-def clamp(sizes: list[int | None], default: int, maximum: int) -> int:
-    size = next((size for size in sizes if size is not None), default)
-    return min(max(size, 1), maximum)
+def page_size(field: SelectedField, default: int) -> Points:
+    """Rows that a connection reads; sizes that will be refused count as the nearest."""
+    first, last = (argument_of(field, name) for name in ("first", "last"))
+
+    def size(variables: Variables) -> int:
+        given = (value_from_ast_untyped(n, dict(variables)) for n in (first, last) if n)
+        rows = next((n for n in given if isinstance(n, int)), default)
+        return min(max(rows, 1), settings.PARTNER_API_MAX_PAGE_SIZE)
+
+    has_variable = any(isinstance(node, VariableNode) for node in (first, last))
+    return size if has_variable else size({})
 
 
 def length(field: SelectedField, argument: str) -> Points:
     """Items of the list that an argument holds, at least 1."""
-    default = field.definition.args[argument].default_value
-    usual = len(default) if isinstance(default, list) else 1
-
-    def count(items: list[Any] | None) -> int:
-        return usual if items is None else max(1, len(items))
-
     given = argument_of(field, argument)
     if isinstance(given, VariableNode):
-        return lambda variables: count(value_of(given, variables))
-    if isinstance(given, ListValueNode):
-        return max(1, len(given.values))
+        name = given.name.value
+        return lambda variables: max(1, len(variables.get(name) or ()))
     # A literal that is no list is a list of itself.
-    return usual if given is None or isinstance(given, NullValueNode) else 1
+    return max(1, len(given.values)) if isinstance(given, ListValueNode) else 1
 
 
-def multiplier(field: SelectedField, argument: str, most: int) -> Points:
-    """A number from 1 to `most`; what will be refused counts as the nearest."""
-    default = field.definition.args[argument].default_value
-    # Without a default, the resolver decides: it may take the most.
-    usual: int = default if isinstance(default, int) else most
-    given = argument_of(field, argument)
-    if isinstance(given, VariableNode):
-        return lambda variables: clamp([value_of(given, variables)], usual, most)
-    return clamp([None if given is None else value_of(given, {})], usual, most)
-
-
-def argument_of(field: SelectedField, name: str) -> ValueNode | None:
+def argument_of(field: SelectedField, name: str) -> Any:
     return next(
         (a.value for a in field.nodes[0].arguments if a.name.value == name), None
     )
-
-
-def value_of(value: ValueNode, variables: Variables) -> Any:
-    if isinstance(value, VariableNode):
-        return variables.get(value.name.value)
-    if isinstance(value, NullValueNode):
-        return None
-    assert isinstance(value, IntValueNode)
-    return int(value.value)
 
 
 def too_costly(points: int) -> MaxCostExceeded:

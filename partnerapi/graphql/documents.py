@@ -36,14 +36,15 @@ from partnerapi.core.errors import (
     ValidationFailed,
 )
 from partnerapi.graphql.cost import (
+    LEAST,
     OperationCost,
-    Points,
+    check_below,
     too_costly,
+    value_of,
 )
 from partnerapi.graphql.culprits import name_of_argument, names_of_variable
 from partnerapi.graphql.field_costs import dearest_fields
-from partnerapi.graphql.least import least_points
-from partnerapi.graphql.limits import check_counts, check_mutations, count_values
+from partnerapi.graphql.limits import check_counts, check_mutations, check_values
 from partnerapi.graphql.overlap import OverlappingFieldsRule
 from partnerapi.graphql.selections import Reach, Selection, Source
 from partnerapi.graphql.validation import validate
@@ -63,17 +64,6 @@ FIELD_SIZE = 4
 """Characters that a field of a plan counts as."""
 ERROR_SIZE = 20
 """Characters that an error counts as, in addition to its message."""
-LEAST_COST = 10
-REQUEST_COST = 5
-"""Points of a request, in addition to what its document says."""
-TOKENS_PER_POINT = 2
-CHARACTERS_PER_POINT = 200
-VALUES_PER_POINT = 20
-"""Items and members of all variables."""
-REFUSED_TIMES = 4
-"""What is refused was looked at with more care than what is answered."""
-POINTS_PER_ERROR = 5
-"""Of a document: to find what a wrong name was meant to be takes long."""
 
 
 class RepeatedDirectivesRule(UniqueDirectivesPerLocationRule):
@@ -109,15 +99,11 @@ RULES = [OWN_RULES.get(rule, rule) for rule in specified_rules]
 
 
 class Refused(Exception):
-    """The request cannot be executed; `errors` say why.
+    """The request cannot be executed; `errors` say why."""
 
-    `reading` is what it took to find that out, points.
-    """
-
-    def __init__(self, errors: list[GraphQLError], reading: int = 0) -> None:
+    def __init__(self, errors: list[GraphQLError]) -> None:
         super().__init__(errors[0].message)
         self.errors = errors
-        self.reading = reading
 
 
 class CheckEnded(GraphQLError):
@@ -144,8 +130,7 @@ class OperationPlan:
 
     def __init__(self, selection: Selection) -> None:
         self.selection = selection
-        self.cost: Points = OperationCost().points(selection)
-        self.least = least_points(selection)
+        self.once, self.objects = OperationCost().of_selection(selection)
         self.size = FIELD_SIZE * selection.source.count_fields()
 
 
@@ -203,36 +188,29 @@ class Operation:
 def plan_operation(
     known: OperationPlan | None, selection: Selection, variables: Mapping[str, Any]
 ) -> tuple[OperationPlan, int]:
-    """The plan of a selection, and what it costs with these variables.
+    """The plan of a selection, and what it costs at most with these variables.
 
     Raises:
-        MaxCostExceeded: more than one request may; `fields` says which.
+        MaxCostExceeded: more than one request may; `fields` names the costliest.
     """
     try:
         plan = known or OperationPlan(selection)
-        cost = plan.cost if isinstance(plan.cost, int) else plan.cost(variables)
+        cost = plan.once + value_of(plan.objects, variables)
+        check_below(selection, variables)
         if cost > settings.PARTNER_API_MAX_COST:
             raise too_costly(cost)
     except MaxCostExceeded as error:
-        if "fields" not in error.details:
-            is_mutation = selection.type is selection.source.schema.mutation_type
-            error.details["fields"] = [
-                field
-                for field in dearest_fields(selection, variables)
-                # A mutation's own points are no part of what is selected.
-                if not is_mutation or "." in field["path"]
-            ]
+        error.details["fields"] = dearest_fields(selection, variables)
         raise
     return plan, cost
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedRequest:
-    """A request that may be executed, and what it costs.
+    """A request that may be executed, and what its fields and objects cost at most.
 
     `inputs` are the variables as they were sent, `variables` as graphql-core coerced
-    them. `cost` is that of what is selected, `reading` that of the document's text
-    and of what its variables hold, in points.
+    them.
     """
 
     operation: Operation
@@ -240,17 +218,18 @@ class PreparedRequest:
     inputs: dict[str, Any]
     variables: dict[str, Any]
     cost: int
-    reading: int
 
     @property
     def price(self) -> int:
-        """The cost of the request in points, without its bytes."""
-        return self.price_of(self.cost)
+        """Points that are held back for the request, without its bytes."""
+        return max(LEAST, self.cost)
 
-    def price_of(self, cost: int) -> int:
-        """What it costs where what is selected costs so much."""
-        counted = REQUEST_COST + self.reading + self.plan.least
-        return max(LEAST_COST, cost, counted)
+    @property
+    def bound(self) -> int:
+        """Points that the request costs at most, whatever its lists hold."""
+        once, objects = OperationCost(bounded=True).of_selection(self.plan.selection)
+        points = max(LEAST, once + value_of(objects, self.variables))
+        return min(points, settings.PARTNER_API_MAX_COST)
 
 
 class Document:
@@ -262,14 +241,11 @@ class Document:
         text: str,
         ast: DocumentNode | None,
         errors: list[GraphQLError],
-        tokens: int,
     ) -> None:
         self.key = schema, text
         told = sum(ERROR_SIZE + len(error.message) for error in errors)
         self.size = BARE_SIZE + len(text) + told
         self.errors = errors
-        self.tokens = tokens
-        self.reading = tokens // TOKENS_PER_POINT + len(text) // CHARACTERS_PER_POINT
         definitions = ast.definitions if ast else ()
         fragments = {
             definition.name.value: definition
@@ -328,14 +304,10 @@ def prepare(
         Refused: one of these steps failed; `errors` are those of the step.
     """
     document = read_document(schema, text)
-    reading = document.reading
-    wasted = reading * REFUSED_TIMES
     if document.errors:
-        wasted += POINTS_PER_ERROR * len(document.errors)
-        raise Refused(document.errors, wasted)
+        raise Refused(document.errors)
     try:
-        reading += count_values(inputs) // VALUES_PER_POINT
-        wasted = reading * REFUSED_TIMES
+        check_values(inputs)
         operation = document.operation(operation_name)
         variables = coerce(schema, operation, inputs)
         decisive = tuple(map(variables.get, operation.directive_variables))
@@ -343,17 +315,15 @@ def prepare(
         selection = known.selection if known else operation.select(variables)
         plan, cost = plan_operation(known, selection, variables)
     except PartnerAPIError as error:
-        raise Refused([as_graphql_error(error)], wasted) from error
+        raise Refused([as_graphql_error(error)]) from error
     except GraphQLError as error:
         error.extensions = {"code": BadUserInput.code, **name_of_argument(error)}
-        raise Refused([error], wasted) from error
-    except Refused as refused:
-        raise Refused(refused.errors, wasted) from refused
+        raise Refused([error]) from error
     if known is None and document.size + plan.size <= MOST_SIZE:
         operation.plans[decisive] = plan
         document.size += plan.size
         document.keep()
-    return PreparedRequest(operation, plan, inputs, variables, cost, reading)
+    return PreparedRequest(operation, plan, inputs, variables, cost)
 
 
 def coerce(
@@ -384,15 +354,15 @@ def read_document(schema: GraphQLSchema, text: str) -> Document:
 
 def parse_and_validate(
     schema: GraphQLSchema, text: str
-) -> tuple[DocumentNode | None, list[GraphQLError], int]:
-    """The tree of a valid document, or its errors; and how many tokens were read."""
+) -> tuple[DocumentNode | None, list[GraphQLError]]:
+    """The tree of a valid document, or its errors."""
     if len(text) > MAX_LENGTH:
         long = MaxTokensExceeded(
             f"The document has more than {MAX_LENGTH} characters; send several "
             "requests, or pass long texts as variables.",
             maximum=MAX_LENGTH,
         )
-        return None, [as_graphql_error(long)], 0
+        return None, [as_graphql_error(long)]
     maximum = settings.PARTNER_API_MAX_TOKENS
     parser = Parser(text, max_lexical_tokens=maximum, max_comments=maximum)
     ast, errors = None, []
@@ -407,7 +377,7 @@ def parse_and_validate(
         errors = with_code([error], ParseFailed.code)
     except RecursionError:
         errors = [as_graphql_error(too_deep())]
-    return None if errors else ast, errors, parser.token_count
+    return None if errors else ast, errors
 
 
 def parse_with(parser: Parser) -> DocumentNode:

@@ -31,13 +31,22 @@ from partnerapi.core.errors import (
     MaxCostExceeded,
     RequestTimeout,
 )
-from partnerapi.graphql.cost import Cost, Known, is_connection, rest_of, rows_asked
+from partnerapi.graphql.cost import (
+    EMPTY,
+    LEAST,
+    Cost,
+    OperationCost,
+    Points,
+    combine,
+    is_open_list,
+    own_objects,
+    value_of,
+)
 from partnerapi.graphql.documents import PreparedRequest
 from partnerapi.graphql.failures import Failure, settle
 from partnerapi.graphql.introspection import INTROSPECTION, Question, introspect
 from partnerapi.graphql.leaves import column_serializer
 from partnerapi.graphql.limits import check_lengths
-from partnerapi.graphql.pages import Page
 from partnerapi.graphql.resolvers import BatchResolver, Info
 from partnerapi.graphql.selections import SelectedField, Selection
 
@@ -52,8 +61,10 @@ class Run:
     __slots__ = (
         "context",
         "deadline",
-        "estimated",
+        "empty",
         "failed",
+        "held",
+        "objects",
         "prepared",
         "types",
         "variables",
@@ -67,8 +78,11 @@ class Run:
         self.context = context
         self.deadline = deadline
         self.failed = False
-        # Lists above a field whose number of items its price does not know.
-        self.estimated = 0
+        # Points that it costs at most, as far as the sizes of its lists are known.
+        self.held = prepared.cost
+        self.objects = 0
+        # Root fields that answer an empty page of changes.
+        self.empty = 0
         # The type of each object behind an interface, by the object's identity.
         self.types: dict[int, str] = {}
 
@@ -76,21 +90,50 @@ class Run:
         self.failed = True
         return Failure(error)
 
+    def hold(self, points: int, field: SelectedField, instead: str) -> None:
+        """Count what a list costs beyond one item, before its items are read.
+
+        Raises:
+            MaxCostExceeded: a request may not cost so much. A mutation has happened,
+                and is answered.
+        """
+        self.held += points
+        maximum = settings.PARTNER_API_MAX_COST
+        if self.held > maximum and not self.prepared.operation.is_mutation:
+            raise MaxCostExceeded(
+                f"The request costs {self.held} points with all items of "
+                f"`{field.name}`; at most {maximum} are allowed. {instead}",
+                cost=self.held,
+                maximum=maximum,
+                fields=[{"path": field.key, "points": points}],
+            )
+
+    @property
+    def points(self) -> int:
+        """What the answer costs."""
+        selection = self.prepared.plan.selection
+        if self.empty and self.empty == len(selection.fields(selection.type.name)):
+            return EMPTY
+        return max(LEAST, self.prepared.plan.once + self.objects)
+
 
 def execute(
     prepared: PreparedRequest, context: Any, deadline: float, root: Any = None
 ) -> ExecutionResult:
     """Execute a prepared request; the result holds the errors of what failed.
 
-    `deadline` is a time of `time.monotonic`; fields after it fail with TIMEOUT. `root`
-    is the parent of root fields.
+    Its `extensions` have the `points` that the answer costs. `deadline` is a time of
+    `time.monotonic`; fields after it fail with TIMEOUT. `root` is the parent of root
+    fields.
     """
     run = Run(prepared, context, deadline)
     selection = prepared.plan.selection
     [data] = complete_objects(selection, selection.type.name, [root], run)
+    told = {"points": run.points}
     if run.failed:
-        return settle(selection, data, run.types)
-    return ExecutionResult(data, None)
+        settled = settle(selection, data, run.types)
+        return ExecutionResult(settled.data, settled.errors, told)
+    return ExecutionResult(data, None, told)
 
 
 def complete_objects(
@@ -99,6 +142,8 @@ def complete_objects(
     """The response objects of parents of one type, in order."""
     if not parents:
         return []
+    if not selection.is_free:
+        run.objects += len(parents)
     known = selection.steps.get(type_name)
     steps: list[FieldStep]
     build: Builder | None = None
@@ -169,13 +214,12 @@ class FieldStep:
         "attribute",
         "batch",
         "complete",
+        "counter",
         "field",
         "follows",
         "is_constant",
-        "is_estimated",
-        "known",
+        "item",
         "question",
-        "rest",
     )
 
     def __init__(self, field: SelectedField) -> None:
@@ -187,16 +231,17 @@ class FieldStep:
         self.arguments = None if given else default_arguments(field)
         self.is_constant = not any(isinstance(a.value, CHANGING) for a in given)
         self.complete = completer(field.definition.type, field)
-        self.rest = rest_of(field)
         cost: Cost | None = extensions.get("cost")
-        self.known = cost.known if cost else None
+        self.counter = cost.counter if cost else None
+        # What an item costs of a list whose number no argument gives.
+        self.item: Points | None = None
+        if is_open_list(field) and field.selection is not None:
+            _, below = OperationCost().of_selection(field.selection)
+            self.item = combine(sum, [own_objects(field), below])
         self.follows: str | None = None
-        if cost and cost.follows:
+        if cost and cost.follows and asks_for_rows_only(field):
             argument = field.definition.args[cost.follows]
             self.follows = argument.out_name or cost.follows
-        self.is_estimated = bool(
-            cost and cost.items and not is_connection(field.parent)
-        )
         self.question = Question(field) if field.name in INTROSPECTION else None
 
     def column(
@@ -204,10 +249,13 @@ class FieldStep:
     ) -> list[Any]:
         """The field of each parent, completed."""
         values = self.resolve(parents, read, run)
-        run.estimated += self.is_estimated
-        completed = self.complete(values, run)
-        run.estimated -= self.is_estimated
-        return completed
+        if self.item is not None and self.counter is None:
+            try:
+                sizes = [len(value) for value in values if isinstance(value, Sized)]
+                self.hold(sizes, "Request smaller pages.", run)
+            except MaxCostExceeded as error:
+                values = [run.fail(error) for _ in parents]
+        return self.complete(values, run)
 
     def resolve(
         self, parents: list[Any], read: Callable[[str], list[Any]], run: Run
@@ -234,49 +282,32 @@ class FieldStep:
                 if self.is_constant:
                     self.arguments = arguments
             info = Info(run.context, self.field.selection, run.variables)
-            if self.rest is not None and self.known is not None:
-                sizes = self.known.sizes(parents)
-                self.charge(self.rest(sizes, run.variables), self.known, run)
+            if self.counter is not None:
+                self.hold(self.counter.sizes(parents), self.counter.instead, run)
             values = self.batch(parents, info, **arguments)
             if len(values) != len(parents):
                 raise RuntimeError(f"{self.batch} did not answer for each parent")
-            if self.rest is not None and self.known is None:
-                sizes = [len(value) for value in values if isinstance(value, Sized)]
-                self.charge(self.rest(sizes, run.variables), None, run)
-            if self.follows and arguments.get(self.follows) is not None:
-                self.give_back(values, run)
+            if (
+                self.follows
+                and arguments.get(self.follows) is not None
+                and not any(getattr(page, "rows", True) for page in values)
+            ):
+                run.empty += 1
         except Exception as error:  # The gateway masks and logs it.
             return [run.fail(error) for _ in parents]
         if any(issubclass(kind, Exception) for kind in set(map(type, values))):
             return [run.fail(v) if isinstance(v, Exception) else v for v in values]
         return values
 
-    def charge(self, points: int, known: Known | None, run: Run) -> None:
-        """Take what the lengths of lists cost.
+    def hold(self, sizes: list[int], instead: str, run: Run) -> None:
+        """Count the items of a list beyond the first, which was counted before.
 
         Raises:
-            MaxCostExceeded: they are known, and cost more than is left to a request.
+            MaxCostExceeded
         """
-        if known is not None and points > run.context.left():
-            maximum = settings.PARTNER_API_MAX_COST
-            cost = maximum - run.context.left() + points
-            raise MaxCostExceeded(
-                f"The request costs {cost} points with all items of "
-                f"`{self.field.name}`; at most {maximum} are allowed. {known.instead}",
-                cost=cost,
-                maximum=maximum,
-                fields=[{"path": self.field.key, "points": points}],
-            )
-        if points:
-            run.context.spend(points)
-
-    def give_back(self, pages: list[Any], run: Run) -> None:
-        """Give back what rows cost that were asked for, and are not there."""
-        if run.estimated or run.prepared.operation.is_mutation:
-            return
-        size, row = rows_asked(self.field, run.variables)
-        read = [len(page.rows) for page in pages if isinstance(page, Page)]
-        run.context.give_back(row * sum(size - min(size, rows) for rows in read))
+        assert self.item is not None
+        more = sum(max(0, size - 1) for size in sizes)
+        run.hold(more * value_of(self.item, run.variables), self.field, instead)
 
     def introspect(self, prepared: PreparedRequest) -> Any:
         assert self.question is not None
@@ -286,6 +317,14 @@ class FieldStep:
             prepared.inputs,
             prepared.variables,
         )
+
+
+def asks_for_rows_only(field: SelectedField) -> bool:
+    """Whether it is a list at the root without its total."""
+    below = field.selection
+    assert below is not None
+    is_root = field.parent is below.source.schema.query_type
+    return is_root and not below.selects("totalCount")
 
 
 def default_arguments(field: SelectedField) -> dict[str, Any]:

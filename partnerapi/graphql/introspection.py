@@ -24,7 +24,6 @@ from partnerapi.graphql.selections import Reach, SelectedField, Selection
 INTROSPECTION = ("__schema", "__type")
 MAX_FIELDS = 20_000
 """The introspection query of GraphiQL and code generators answers half of it."""
-FIELDS_PER_POINT = 5
 MAX_RESULTS = 8
 """Answers in the cache; the largest take 1 MB."""
 
@@ -34,7 +33,6 @@ class Introspection:
 
     def __init__(self) -> None:
         self.fields = 0
-        self.name = ""
         self.counted: dict[tuple[int, int], int] = {}
 
     def add(self, field: SelectedField) -> None:
@@ -45,7 +43,7 @@ class Introspection:
         Raises:
             MaxCostExceeded: the operation would answer more than MAX_FIELDS fields.
         """
-        selection, self.name = field.selection, field.key
+        selection = field.selection
         assert selection is not None
         schema = selection.source.schema
         if field.name == "__schema":
@@ -93,7 +91,6 @@ class Introspection:
                 f"The introspection would return more than {MAX_FIELDS} fields; "
                 "select less of the schema, or read it at /schema.graphql.",
                 maximum=MAX_FIELDS,
-                fields=[{"path": self.name, "points": MAX_FIELDS // FIELDS_PER_POINT}],
             )
 
 

@@ -29,7 +29,6 @@ from partnerapi.core.errors import (
     MaxMutationsExceeded,
     ValidationFailed,
 )
-from partnerapi.graphql.cost import INTROSPECTION_COST
 from partnerapi.graphql.selections import Selection
 
 MAX_INTROSPECTIONS = 10
@@ -78,8 +77,8 @@ def check_counts(document: DocumentNode) -> None:
             )
 
 
-def count_values(inputs: dict[str, Any]) -> int:
-    """How many items and members variables hold; those that take long are refused.
+def check_values(inputs: dict[str, Any]) -> None:
+    """Refuse variables whose items and members take long to coerce.
 
     Raises:
         BadUserInput: they hold more than MAX_VALUES items and members.
@@ -97,7 +96,6 @@ def count_values(inputs: dict[str, Any]) -> int:
                 maximum=MAX_VALUES,
             )
         waiting.extend(value.values() if isinstance(value, dict) else value)
-    return found
 
 
 def check_lengths(definition: GraphQLField, arguments: dict[str, Any]) -> None:
@@ -145,7 +143,7 @@ class Counts:
         self.aliases = 0
         self.spreads = 0
         self.directives = 0
-        self.introspections: list[str] = []
+        self.introspections = 0
         self.response_names: Counter[str] = Counter()
         self.longest_alias = 0
 
@@ -158,7 +156,7 @@ class Counts:
                     length = len(selection.alias.value)
                     self.longest_alias = max(self.longest_alias, length)
                 if selection.name.value in ("__schema", "__type"):
-                    self.introspections.append(self.name_of(selection))
+                    self.introspections += 1
                 self.response_names[self.name_of(selection)] += 1
             elif isinstance(selection, FragmentSpreadNode):
                 self.spreads += 1
@@ -206,15 +204,11 @@ class Counts:
                 f"{maximum} spreads are allowed.",
                 maximum=maximum,
             )
-        if len(self.introspections) > MAX_INTROSPECTIONS:
+        if self.introspections > MAX_INTROSPECTIONS:
             raise MaxCostExceeded(
                 "The document selects `__schema` or `__type` more than "
                 f"{MAX_INTROSPECTIONS} times; select the types of one `__schema`.",
                 maximum=MAX_INTROSPECTIONS,
-                fields=[
-                    {"path": name, "points": INTROSPECTION_COST}
-                    for name in self.introspections[:MAX_INTROSPECTIONS]
-                ],
             )
         maximum = settings.PARTNER_API_MAX_DIRECTIVES
         if self.directives > maximum:

@@ -9,7 +9,7 @@ import graphene
 from graphene.relay.connection import ConnectionOptions
 from graphene_django import DjangoObjectType
 
-from partnerapi.graphql.cost import OBJECT, Cost, Field
+from partnerapi.graphql.cost import COUNTED, LIST, OBJECT, Cost, Field
 from partnerapi.graphql.cursors import encode_cursors
 from partnerapi.graphql.pages import Page
 
@@ -108,10 +108,7 @@ def cursors_at(pages: list[Page], index: int) -> list[str | None]:
     return [next(cursors) if page.rows else None for page in pages]
 
 
-# A page multiplies what one of its rows costs. An edge is its node with a cursor.
-PAGE = Cost(points=0, page=True)
-ROW = Cost(items=1)
-EDGE = Cost(points=0, items=1)
+PAGE = Cost(reads=True, page=True)
 
 
 NULL_ITEMS = "An object nulled by an error is null here and missing in `edges`."
@@ -143,18 +140,19 @@ class Connection(graphene.relay.Connection):
             "page_info": Field(
                 PageInfo,
                 required=True,
-                cost=Cost(points=0),
+                cost=OBJECT,
                 description="Position of the page in its list.",
             ),
             "nodes": Field(
                 graphene.NonNull(graphene.List(item)),
-                cost=ROW,
+                cost=LIST,
                 description="The objects of this page, without their cursors. "
                 + (NULL_ITEMS if nullable_nodes else NO_NULL_ITEMS),
             ),
-            "total_count": graphene.Field(
+            "total_count": Field(
                 graphene.Int,
                 required=True,
+                cost=COUNTED,
                 description="Exact number of objects in the whole list; counted only "
                 "if selected.",
             ),
@@ -162,7 +160,7 @@ class Connection(graphene.relay.Connection):
                 graphene.NonNull(
                     graphene.List(graphene.NonNull(edge_of(name, node))),
                 ),
-                cost=EDGE,
+                cost=LIST,
                 description="The objects of this page, each with its cursor.",
             ),
         }

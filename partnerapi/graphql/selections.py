@@ -110,6 +110,7 @@ class Selection:
     __slots__ = (
         "columns_by_path",
         "fields_by_type",
+        "is_free",
         "nodes",
         "source",
         "steps",
@@ -119,6 +120,8 @@ class Selection:
     def __init__(self, source: Source, type_: Any, nodes: list[FieldNode]) -> None:
         self.source = source
         self.type = type_
+        # Its objects cost nothing: they are connections, edges, the root.
+        self.is_free: bool = type_.extensions.get("free", False)
         self.nodes = nodes
         self.fields_by_type: dict[str, list[SelectedField]] = {}
         self.columns_by_path: dict[tuple[str, ...], frozenset[str]] = {}

@@ -87,8 +87,8 @@ def limits_table() -> str:
 
 PRICES: dict[str, tuple[str, str, Callable[[], Iterable[Sequence[str]]]]] = {
     "prices": ("What is selected", "Points", prices.prices),
-    "least-prices": ("What the request holds", "Points", prices.least_prices),
-    "late-prices": ("What is read", "Points", prices.late_prices),
+    "reads": ("Type", "Fields that cost 10", prices.reads),
+    "open-lists": ("List", "Items at most", prices.open_lists),
     "other-prices": ("What is sent", "Points", prices.other_prices),
     "most": ("What", "At most", prices.most),
 }

@@ -6,16 +6,15 @@ Each number is that of the code which charges it, or refuses what is above it.
 from collections import defaultdict
 from collections.abc import Iterator
 
-from graphql import GraphQLField, GraphQLObjectType, is_leaf_type
+from graphql import GraphQLField, GraphQLObjectType
 
-from issuers.schema import captable, events, holders, holdings
-from marketdata.trading.schema import inputs, mutations
+from marketdata.trading.schema import inputs
 from partnerapi.exports.creation import MOST_KEPT
 from partnerapi.exports.models import MOST_AT_WORK
 from partnerapi.exports.writing import ROWS_PER_POINT
 from partnerapi.gateway import answers, bills, requests
-from partnerapi.graphql import cost, documents, introspection, least, limits, pages
-from partnerapi.graphql.cost import Cost, is_connection
+from partnerapi.graphql import cost, documents, introspection, limits, pages
+from partnerapi.graphql.cost import Cost, holds_list, is_connection
 from partnerapi.schema import schema
 from partnerapi.site.pages import DOCUMENT_BYTES_PER_POINT
 
@@ -23,62 +22,57 @@ Rows = Iterator[tuple[str, str]]
 
 
 def prices() -> Rows:
-    """What is selected, and its points."""
-    yield "a scalar", "0"
-    yield "an object", f"{cost.OBJECT.points}, plus the selection of it"
+    """The six rules, and the least."""
     yield (
-        "a connection",
-        "its page size times the selection of a row. A page has "
-        f"{pages.ROOT_PAGE_SIZE} rows at the root and {pages.NESTED_PAGE_SIZE} below "
-        "it, unless `first` or `last` say otherwise",
-    )
-    yield "`totalCount` of a connection at the root", f"{cost.ROOT_COUNT_COST}"
-    yield (
-        f"scalars of one object, beyond {cost.FREE_LEAVES}",
-        f"1 for each {cost.LEAVES_PER_POINT}",
+        "an object in the response, other than a connection, an edge and `pageInfo`",
+        "1; scalars are free",
     )
     yield (
-        "`__schema` or `__type`",
-        f"1 for each {introspection.FIELDS_PER_POINT} fields that it returns, at "
-        f"least {cost.INTROSPECTION_COST}",
+        "a list",
+        "its items. The number you ask for is held back: `first` or `last` "
+        f"(default {pages.ROOT_PAGE_SIZE} at the root, {pages.NESTED_PAGE_SIZE} "
+        "below it), or the length of `ids`. Items that do not exist are given back",
     )
-    told: dict[str, list[str]] = defaultdict(list)
-    for name, field in fields_with_cost():
-        if formula := formula_of(field):
-            told[formula].append(name)
-    assert schema.mutation_type is not None
-    mutations = [f"Mutation.{name}" for name in schema.mutation_type.fields]
-    for formula, names in told.items():
-        is_any = names == mutations
-        yield (
-            "a mutation, even if refused" if is_any else name_list(names),
-            formula,
-        )
+    yield (
+        "a field that reads something of its own (see below)",
+        f"{cost.READ} in each place of the document, once for all rows",
+    )
+    yield "a mutation, even if refused", f"{cost.MUTATION_POINTS}"
+    yield (
+        "a check, or a mutation that is only tried",
+        f"{cost.CHECK_POINTS}",
+    )
+    yield "a `totalCount` or `holderCount`", f"{cost.TOTAL}"
+    yield (
+        f"each kilobyte that the body begins beyond the first {bills.FREE_KILOBYTES}",
+        "1",
+    )
+    yield "any request", f"at least {cost.LEAST}, in addition to its kilobytes"
+    yield (
+        "an empty page of `events`, or of a root list with `updatedSince`, without "
+        "`totalCount`",
+        f"{cost.EMPTY}",
+    )
 
 
-def formula_of(field: GraphQLField) -> str | None:
-    """What is particular about a price; None: it is that of any object or list."""
-    price: Cost = field.extensions["cost"]
-    each = "the selection of it"
-    if price.times:
-        each = f"`{price.times}` times {each}, at most {price.most} times"
-    elif price.length:
-        return f"the selection of an item, once for each of `{price.length}`"
-    elif price.items is not None:
-        if (price.items, price.beyond) == (1, None):
-            return None
-        times = "" if price.items == 1 else f"{price.items:,} times "
-        text = f"{times}the selection of an item"
-        if price.beyond is not None:
-            text += (
-                f"; again for each {cost.ITEMS_PER_POINT} items beyond {price.beyond:,}"
-            )
-        return text
-    elif price.page or price.points <= cost.OBJECT.points:
-        return None
-    elif is_leaf_type(bare(field)):
-        return f"{price.points}"
-    return f"{price.points}, and {each}"
+def reads() -> Rows:
+    """The fields that read something of their own, by their types."""
+    by_type: dict[str, list[str]] = defaultdict(list)
+    for path, field in fields_with_cost():
+        if field.extensions["cost"].reads:
+            type_, name = path.split(".")
+            by_type[type_].append(name)
+    for type_, names in by_type.items():
+        yield f"`{type_}`", name_list(names)
+    yield "any type", "`__schema`, `__type`"
+
+
+def open_lists() -> Rows:
+    """Lists whose number no argument gives, with the most items that they have."""
+    for path, field in fields_with_cost():
+        price: Cost = field.extensions["cost"]
+        if not price.length and holds_list(field.type):
+            yield f"`{path}`", "any number" if price.most is None else f"{price.most:,}"
 
 
 def fields_with_cost() -> Iterator[tuple[str, GraphQLField]]:
@@ -100,93 +94,15 @@ def name_list(names: list[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def least_prices() -> Rows:
-    """What a request holds, and the points of which the sum is the least it costs."""
-    figures = [
-        name
-        for name, field in fields_with_cost()
-        if field.extensions["cost"].statements and is_leaf_type(bare(field))
-    ]
-    yield "the request itself", f"{documents.REQUEST_COST}"
-    yield "each field at the root", f"{least.STATEMENT_COST}"
+def other_prices() -> Rows:
+    """What is refused, or is no query, and its points."""
     yield (
-        "each argument that narrows a list at the root, such as `search` or `country`",
-        f"{least.NARROWING_COST}",
-    )
-    yield "`totalCount` of a connection at the root", f"{cost.ROOT_COUNT_COST}"
-    yield (
-        "each lookup below the root except the first: a connection and its "
-        "`totalCount`, an object that must be looked up, such as `owner`, `country` "
-        f"or `issuer`, and {name_list(figures)}. It counts once for all rows of a "
-        "list, and again in each place where a fragment is spread",
-        f"{least.STATEMENT_COST}",
-    )
-    yield (
-        "the document",
-        f"1 for each {documents.TOKENS_PER_POINT} tokens and each "
-        f"{documents.CHARACTERS_PER_POINT} characters",
-    )
-    yield (
-        "the variables",
-        f"1 for each {documents.VALUES_PER_POINT} items and members",
-    )
-    yield "any request", f"at least {documents.LEAST_COST}"
-
-
-def bare(field: GraphQLField) -> object:
-    type_: object = field.type
-    return getattr(type_, "of_type", type_)
-
-
-def late_prices() -> Rows:
-    """What is read, and the points that are taken when it is known."""
-    beyond = [
-        name
-        for name, field in fields_with_cost()
-        if field.extensions["cost"].beyond is not None
-    ]
-    yield f"items of {name_list(beyond)} beyond the first", "as above"
-    yield (
-        "capitalization tables at a `date`, regardless of the number of issuers",
-        f"{captable.PAST_COST}",
-    )
-    yield "a non-empty page of `events`, or their number", f"{events.READING_COST}"
-    yield "a page of `holdersConnection`", f"{holders.READING_COST}"
-    yield (
-        "`holderCount`, or `totalCount` of `holdersConnection`, where users hold "
-        "several tokens",
-        f"{holders.READING_COST}, and 1 for each {holders.COUNTED_PER_POINT} holders "
-        "of single tokens",
-    )
-    yield (
-        "`balances` of holders, `holdings` of accounts, regardless of their number",
-        f"{holdings.READING_COST}",
-    )
-    yield "each order of `placeOrders`", "1"
-    yield (
-        "orders that `cancelOrders` cancels",
-        f"1 for each {mutations.ENDED_PER_POINT}",
+        "a refused document, body, header or key",
+        f"{cost.LEAST} and its kilobytes, at most {bills.MOST_REFUSED_COST:,}",
     )
     yield (
         "rows of an [export](exports.md), charged as they are written",
         f"1 for each {ROWS_PER_POINT}",
-    )
-
-
-def other_prices() -> Rows:
-    """What is refused, or is no query, and its points."""
-    most = f"at most {bills.MOST_REFUSED_COST:,}"
-    yield (
-        "a refused document",
-        f"{documents.REFUSED_TIMES} times the cost of its text, and "
-        f"{documents.POINTS_PER_ERROR} for each error; at least "
-        f"{bills.REFUSED_COST}, {most}",
-    )
-    yield "a refused body or key", f"{bills.REFUSED_COST}"
-    yield "a refused method, `Content-Type` or `Accept`", "1"
-    yield (
-        f"the bytes of a body beyond the first {bills.BYTES_PER_POINT:,}",
-        f"1 for each {bills.BYTES_PER_POINT:,}",
     )
     yield (
         "a document or image",
@@ -198,23 +114,15 @@ def other_prices() -> Rows:
 def most() -> Rows:
     """The limits, with their values; settings are documented elsewhere."""
     below: dict[int, list[str]] = defaultdict(list)
-    lookups: dict[int, list[str]] = defaultdict(list)
     assert schema.mutation_type is not None
     for name, field in schema.mutation_type.fields.items():
         price: Cost = field.extensions["cost"]
         if price.most_below is not None:
             below[price.most_below].append(name)
-        if price.most_statements is not None:
-            lookups[price.most_statements].append(name)
     for points, names in below.items():
         yield (
             f"points of the selection of {name_list(names)}",
             f"{points}",
-        )
-    for count, names in lookups.items():
-        yield (
-            f"connections, totals and objects in the selection of {name_list(names)}",
-            f"{count}",
         )
     yield "orders of `placeOrders`", f"{inputs.MOST_ORDERS}"
     yield "root fields of a mutation", f"{limits.MAX_MUTATIONS}"

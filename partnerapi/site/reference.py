@@ -30,6 +30,7 @@ from graphql import (
 
 from partnerapi.core.errors import INTERNAL_SERVER_ERROR, PartnerAPIError
 from partnerapi.gateway.answers import MASKED
+from partnerapi.graphql.cost import Cost, own_points
 from partnerapi.settings import FIXED_LIMITS, VARIABLES
 from partnerapi.site.exchanges import Exchange, of_errors, of_operations
 
@@ -185,7 +186,7 @@ def operations(root: GraphQLObjectType | None) -> tuple[Entry, ...]:
         Entry(
             anchor=f"{root.name}.{name}",
             name=name,
-            description=text(field.description),
+            description=described(field),
             type=reference(field.type),
             deprecated=field.deprecation_reason,
             members=arguments(f"{root.name}.{name}", field),
@@ -229,7 +230,7 @@ def members(type_: GraphQLNamedType) -> Iterator[Member]:
             yield Member(
                 anchor,
                 name,
-                text(output.description),
+                described(output),
                 output.deprecation_reason,
                 reference(output.type),
                 arguments=arguments(anchor, output),
@@ -264,6 +265,14 @@ def reference(type_: Any) -> TypeReference:
     name = get_named_type(type_).name
     before, _, after = str(type_).partition(name)
     return TypeReference(before, name, after)
+
+
+def described(field: GraphQLField) -> SafeString:
+    """A field's description, with its own cost where it has one."""
+    cost: Cost | None = field.extensions.get("cost")
+    points = own_points(cost) if cost else 0
+    told = f" Costs {points} points." if points else ""
+    return text(f"{cleandoc(field.description or '')}{told}")
 
 
 def text(description: str | None) -> SafeString:

@@ -14,7 +14,6 @@ from accounts.keys.models import Partner
 from issuers.register import captable_pages, ledger
 from issuers.register.ledger import Entry, Price
 from issuers.register.models import HolderBalance
-from issuers.schema import holders
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.characters import START, Ask, World
 from tests.issuers.register import empty_token, new_issuer, people
@@ -329,23 +328,6 @@ def test_has_no_limit_of_holders(world: World, register, partner: Ask, settings)
     settings.PARTNER_API_MAX_HOLDERS = 3
     found = page(partner, first=100)["holdersConnection"]
     assert len(found["nodes"]) == found["totalCount"] > 3
-
-
-@pytest.mark.parametrize("counted", ["holderCount", "holdersConnection { totalCount }"])
-def test_holders_of_several_tokens_are_charged_by_their_number(
-    world: World, register, partner: Ask, monkeypatch, counted: str
-):
-    def cost():
-        document = (
-            f'{{ issuer(slug: "lumen") {{ capitalizationTable {{ {counted} }} }} }}'
-        )
-        return int(partner(document).headers["X-Query-Cost"])
-
-    held = HolderBalance.objects.filter(account__kind="HOLDER", balance__gt=0).count()
-    assert 1 < held < holders.COUNTED_PER_POINT
-    before = cost()
-    monkeypatch.setattr(holders, "COUNTED_PER_POINT", 1)
-    assert cost() - before == held - 1
 
 
 def test_who_sells_out_and_gets_again_in_one_batch_holds(world: World, partner: Ask):

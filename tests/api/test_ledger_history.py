@@ -231,7 +231,12 @@ def test_costs_its_page(history, partner: Ask):
     def cost(selected):
         answer = partner(asked % selected, {"id": history})
         assert answer.data
-        return int(answer.headers["X-Query-Cost"])
+        rows = answer.data["token"]["transactions"]["nodes"]
+        sources = sum(row.get("source") is not None for row in rows)
+        return int(answer.headers["X-Query-Cost"]), len(rows), sources
 
-    assert cost("nodes { amount }") == 1 + 50
-    assert cost("totalCount nodes { source { name } }") == 1 + 100
+    points, rows, _ = cost("nodes { amount }")
+    assert points == 20 + 1 + rows
+    points, rows, sources = cost("totalCount nodes { source { name } }")
+    assert 0 < sources < rows
+    assert points == 40 + 1 + rows + sources

@@ -467,14 +467,14 @@ def test_what_is_selected_of_a_mutation_is_bounded(trading: Trading, partner: As
     order = trading.order(trading.seller, "SELL", 1, 100)
     refused = once(partner, dear, **order)
     assert refused.code == "MAX_COST_EXCEEDED"
-    assert refused.errors[0]["extensions"]["maximum"] == 30
+    assert refused.errors[0]["extensions"]["maximum"] == 70
     counts = " ".join(f"c{n}: orders(first: 1) {{ totalCount }}" for n in range(8))
     many = f"""mutation ($input: PlaceOrderInput!) {{ placeOrder(input: $input) {{
         order {{ account {{ {counts} }} }} }} }}"""
     refused = once(partner, many, **order)
     assert refused.code == "MAX_COST_EXCEEDED"
     told = refused.errors[0]["message"]
-    assert "18 connections, totals and objects; at most 4" in told
+    assert "costs 172 points; at most 70" in told
     assert not Order.objects.exists()
 
 

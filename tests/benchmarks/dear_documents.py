@@ -20,7 +20,6 @@ from rich.console import Console
 from tests.benchmarks.yardstick import yardstick
 from tests.installation import UNLIMITED, throw_away_installation
 
-MOST_RATIO = 5.0
 MOST_SPENT_RATIO = 2.0
 HOLDERS = 47_000
 ROUNDS, MOST_RUNS = 5, 40
@@ -39,11 +38,10 @@ def main() -> int:
         prog="python -m tests.benchmarks.dear_documents",
         description="Send each body until its CPU can be measured, by turns with the "
         "benchmark's nested page and with `{ __typename }`, whose CPU is "
-        "taken off, and divide it by its points. Ends with an error where a "
-        f"point costs more than {MOST_RATIO:g} times what it costs on the "
-        "benchmark's nested page, where something is free, or where a body that "
-        f"a spent budget refuses costs more than {MOST_SPENT_RATIO:g} times `{{ "
-        "__typename }`.",
+        "taken off, and divide it by its points. What points do not show, the "
+        "caller's server time limits. Ends with an error where a body that a "
+        f"spent budget refuses costs more than {MOST_SPENT_RATIO:g} times "
+        "`{ __typename }`.",
     )
     parser.add_argument("--only", default="", help="a pattern of names of bodies")
     only: str = parser.parse_args().only
@@ -206,7 +204,6 @@ def measure(only: str, key: str, directory: Path, console: Console) -> int:
 
     yardsticks = partial(with_text, TYPENAME, None), partial(with_text, PAGE, None)
     chosen = {name: body for name, body in bodies().items() if re.search(only, name)}
-    wrong = 0
     rows = []
     with serving(1, {}, directory) as server:
         meter = Meter(server, {"X-Token-Auth": key})
@@ -215,7 +212,6 @@ def measure(only: str, key: str, directory: Path, console: Console) -> int:
             ratio = cost.a_point(least) / page.a_point(least)
             rows.append((ratio, row(name, cost, ratio)))
             console.print(rows[-1][1], highlight=False)
-            wrong += cost.points < 1 or ratio > MOST_RATIO
         for name, each in (("{ __typename }", least), ("nested page", page)):
             console.print(row(name, each, each is page), highlight=False)
     console.print("The most costly:")
@@ -223,8 +219,8 @@ def measure(only: str, key: str, directory: Path, console: Console) -> int:
         console.print(text, highlight=False)
     spent = {"PARTNER_API_ANONYMOUS_BUDGET_POINTS": "10"}
     spent["PARTNER_API_ANONYMOUS_BUDGET_REFILL"] = "1"
-    wrong += measure_spent(chosen, key, spent, directory, console)
-    console.print(f"{wrong} of {len(chosen)} bodies are too costly")
+    wrong = measure_spent(chosen, key, spent, directory, console)
+    console.print(f"{wrong} of {len(chosen)} bodies cost too much to refuse")
     return int(bool(wrong))
 
 

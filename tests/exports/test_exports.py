@@ -153,12 +153,12 @@ def test_two_are_at_work_for_a_partner(world: World, client_of: Partner, registe
 def test_a_spent_budget_is_waited_for(
     world: World, client_of: Partner, register: Any, monkeypatch: pytest.MonkeyPatch
 ):
-    world.partner.budget_points, world.partner.budget_refill = 100, 1
+    world.partner.budget_points, world.partner.budget_refill = 200, 1
     world.partner.save()
     monkeypatch.setattr(writing, "ROWS_PER_POINT", 1)
     monkeypatch.setattr(writing, "POINTS_AT_ONCE", 5)
     id = client_of.create("TRANSACTIONS", tokenID=token_id(client_of))
-    spend(f"partner:{world.partner.pk}", 100, 1, 100)
+    spend(f"partner:{world.partner.pk}", 200, 1, 200)
     write()
     export = Export.objects.get(pk=uuid_of(id))
     assert (export.status, export.rows) == ("RUNNING", 11)

@@ -54,7 +54,8 @@ def test_what_a_caller_takes_is_its_time_and_one_request(
     steps: list[tuple[float, float]], limit: float
 ):
     """A request may begin while anything is left; what it takes too much is owed."""
-    minute, now, began, took, most = Minute(), 0.0, 0.0, 0.0, 0.0
+    minute, now, took, most = Minute(), 0.0, 0.0, 0.0
+    began: float | None = None
     for passed, seconds in steps:
         now += passed
         minute.go_on(limit, now)
@@ -67,7 +68,7 @@ def test_what_a_caller_takes_is_its_time_and_one_request(
             early.go_on(limit, later)
             assert early.used < limit
             continue
-        began = began or now
+        began = now if began is None else began
         minute.used += seconds
         took += seconds
         most = max(most, seconds)

@@ -91,7 +91,7 @@ def test_the_rules_of_mutations_follow_in_their_order(
     partner: Ask, stranger: Ask, settings: Any
 ):
     no_uuid = {"Idempotency-Key": "none"}
-    settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS = 80
+    settings.PARTNER_API_ANONYMOUS_BUDGET_POINTS = 155
     settings.PARTNER_API_ANONYMOUS_BUDGET_REFILL = 1
     answers = [
         stranger(MUTATION.replace("changedAt", "nothing"), **no_uuid),

@@ -28,81 +28,64 @@ def accepted(query: str, variables: dict[str, Any] | None = None) -> bool:
 
 
 FIGURES = "issuers(first: 50) { nodes { financialData(first: 4) { nodes { year } } } }"
-FIFTY = 50 * (1 + 4 * 1)
+FIFTY = 20 + 50 * (1 + 4)
 
-BOOKS = (
-    'query ($d: Int) { nodes(ids: ["a", "b"]) '
-    "{ ... on Token { orderBook(depth: $d) { bids { price } asks { price } } } } }"
-)
-
-
-def leaves(count: int) -> str:
-    return " ".join(f"a{number}: slug" for number in range(count))
-
-
+# Ten for each field that reads, and one for each object that may be answered.
 COSTS = {
     "{ __typename }": 0,
-    '{ issuer(slug: "a") { slug lei } }': 1,
-    '{ issuer(slug: "a") { slug owner { lei } } }': 2,
-    '{ issuer(slug: "a") { owner { country { code } } } }': 3,
+    "{ viewer { login scopes } }": 1,
+    '{ issuer(slug: "a") { slug lei } }': 11,
+    '{ issuer(slug: "a") { slug owner { lei } } }': 22,
+    '{ issuer(slug: "a") { owner { country { code } } } }': 33,
     # A connection is its page size times its node; edges, nodes, pageInfo are free.
-    "{ issuers(first: 50) { nodes { slug } } }": 50,
-    "{ issuers(first: 50) { edges { node { slug } } } }": 50,
-    "{ issuers(first: 50) { edges { cursor } } }": 50,
-    "{ issuers(first: 50) { edges { node { id } } pageInfo { endCursor } } }": 50,
+    "{ issuers(first: 50) { nodes { slug } } }": 60,
+    "{ issuers(first: 50) { edges { node { slug } } } }": 60,
+    "{ issuers(first: 50) { edges { cursor } } }": 10,
+    "{ issuers(first: 50) { edges { node { id } } pageInfo { endCursor } } }": 60,
     f"{{ {FIGURES} }}": FIFTY,
-    "{ issuers(first: 50) { nodes { slug } edges { node { slug } } } }": 100,
-    # At the root a total counts a whole table.
+    "{ issuers(first: 50) { nodes { slug } edges { node { slug } } } }": 110,
+    # A total costs ten more, wherever it stands.
     "{ issuers(first: 50) { totalCount } }": 20,
     "{ issuers(first: 50) { pageInfo { endCursor } totalCount } }": 20,
-    "{ issuers(first: 50) { nodes { slug } totalCount } }": 50 + 20,
-    "{ issuers(first: 2) { nodes { tokens(first: 3) { totalCount } } } }": 2 * (1 + 1),
+    "{ issuers(first: 50) { nodes { slug } totalCount } }": 70,
+    "{ issuers(first: 2) { nodes { tokens(first: 3) { totalCount } } } }": 30 + 2,
     # Sizes: neither argument, one, the other, both.
-    "{ issuers { nodes { slug } } }": 100,
-    '{ issuer(slug: "a") { articles { nodes { slug } } } }': 1 + 20,
-    "{ issuers(last: 7) { nodes { slug } } }": 7,
-    "{ issuers(first: 9, last: 7) { nodes { slug } } }": 9,
-    "{ issuers(first: null) { nodes { slug } } }": 100,
-    "{ issuers(first: null, last: 7) { nodes { slug } } }": 7,
-    "{ issuers(first: 0) { nodes { slug } } }": 1,
-    "{ issuers(first: 2) { nodes { articles { nodes { slug } } } } }": 2 * (1 + 20),
-    "{ issuers(first: 2) { nodes { tokens(first: 3) { nodes { id } } } } }": 2
-    * (1 + 3),
-    '{ token(id: "x") { issuer { articles(first: 3) { nodes { id } } } } }': 1 + 1 + 3,
+    "{ issuers { nodes { slug } } }": 110,
+    '{ issuer(slug: "a") { articles { nodes { slug } } } }': 20 + 1 + 20,
+    "{ issuers(last: 7) { nodes { slug } } }": 17,
+    "{ issuers(first: 9, last: 7) { nodes { slug } } }": 19,
+    "{ issuers(first: null) { nodes { slug } } }": 110,
+    "{ issuers(first: null, last: 7) { nodes { slug } } }": 17,
+    "{ issuers(first: 0) { nodes { slug } } }": 11,
+    "{ issuers(first: 2) { nodes { articles { nodes { slug } } } } }": 20 + 2 * 21,
+    "{ issuers(first: 2) { nodes { tokens(first: 3) { nodes { id } } } } }": 20 + 2 * 4,
+    '{ token(id: "x") { issuer { articles(first: 3) { nodes { id } } } } }': 30 + 5,
     # Roots and aliases add up; the same field merged counts once.
-    '{ a: issuer(slug: "a") { id } b: issuer(slug: "b") { id } viewer { login } }': 3,
-    '{ issuer(slug: "a") { slug } issuer(slug: "a") { lei } }': 1,
-    "{ issuers(first: 5) { nodes { slug } } issuers(first: 5) { nodes { lei } } }": 5,
-    # Fragments cost what they hold; of an interface's types the most costly counts.
+    '{ a: issuer(slug: "a") { id } b: issuer(slug: "b") { id } viewer { login } }': 23,
+    '{ issuer(slug: "a") { slug } issuer(slug: "a") { lei } }': 11,
+    "{ issuers(first: 5) { nodes { slug } } issuers(first: 5) { nodes { lei } } }": 15,
+    # Fragments cost what they hold. Of an interface's types all fields count, and the
+    # objects of the one that has the most.
     "{ ...F } fragment F on Query { issuers(first: 5) { nodes { ...G } } } "
-    "fragment G on Issuer { owner { lei } }": 5 * 2,
-    '{ node(id: "x") { id } }': 1,
-    '{ node(id: "x") { ... on Token { issuer { slug } } ... on User { lei } } }': 2,
+    "fragment G on Issuer { owner { lei } }": 20 + 5 * 2,
+    '{ node(id: "x") { id } }': 11,
+    '{ node(id: "x") { ... on Token { issuer { slug } } ... on User { lei } } }': 22,
     '{ node(id: "x") { ... on Token { issuer { slug owner { lei } } } '
-    "... on Issuer { articles(first: 3) { nodes { slug } } } } }": 1 + 3,
+    "... on Issuer { articles(first: 3) { nodes { slug } } } } }": 40 + 1 + 3,
     # Lists of ids.
-    '{ nodes(ids: ["a", "b", "c"]) { id } }': 3,
-    '{ nodes(ids: "a") { id } }': 1,
-    "{ nodes(ids: []) { id } }": 1,
-    '{ nodes(ids: ["a", "b"]) { ... on Issuer { owner { lei } } } }': 2 * 2,
-    # An order book is its depth times the sides that are selected.
-    '{ token(id: "x") { orderBook { sequence } } }': 1 + 1,
-    '{ token(id: "x") { orderBook { bids { price } } } }': 1 + 1 + 10,
-    '{ token(id: "x") { orderBook { bids { price } asks { price } } } }': 1 + 1 + 20,
-    '{ token(id: "x") { orderBook(depth: 3) { asks { price } } } }': 1 + 1 + 3,
-    '{ token(id: "x") { orderBook(depth: null) { asks { price } } } }': 1 + 1 + 10,
-    '{ token(id: "x") { orderBook(depth: 0) { asks { price } } } }': 1 + 1 + 1,
-    '{ token(id: "x") { orderBook(depth: 51) { asks { price } } } }': 1 + 1 + 50,
+    '{ nodes(ids: ["a", "b", "c"]) { id } }': 13,
+    '{ nodes(ids: "a") { id } }': 11,
+    "{ nodes(ids: []) { id } }": 11,
+    '{ nodes(ids: ["a", "b"]) { ... on Issuer { owner { lei } } } }': 20 + 2 * 2,
+    # Of a list that takes no `first` one item is counted before it is read.
+    '{ token(id: "x") { orderBook { sequence } } }': 20 + 2,
+    '{ token(id: "x") { orderBook(depth: 3) { bids { price } asks { price } } } }': 24,
     # Directives decide first.
     "{ issuers(first: 50) @skip(if: true) { nodes { slug } } __typename }": 0,
     "{ issuers(first: 50) { nodes @include(if: false) { slug } totalCount } }": 20,
-    # An object answers 25 scalars; each 15 more, begun, are a point.
-    f"{{ issuers(first: 9) {{ nodes {{ {leaves(25)} }} }} }}": 9,
-    f"{{ issuers(first: 9) {{ nodes {{ {leaves(26)} }} }} }}": 9 * 2,
-    f"{{ issuers(first: 9) {{ nodes {{ {leaves(41)} }} }} }}": 9 * 3,
-    # Introspection costs 100, or a fifth of the fields that it answers.
-    "{ __schema { types { name } } }": 100,
-    '{ __type(name: "Issuer") { fields { name } } }': 100,
+    "{ __schema { types { name } } }": 10,
+    '{ checkOrder(input: {accountID: "a", tokenID: "t", side: BUY, quantity: 1, '
+    "limitPrice: 1}) { allowed refusals { code } } }": 100 + 2,
 }
 
 
@@ -114,16 +97,16 @@ def test_cost(query: str):
 @pytest.mark.parametrize(
     ("query", "variables", "expected"),
     [
-        ("query ($n: Int) { issuers(first: $n) { nodes { slug } } }", {"n": 30}, 30),
-        ("query ($n: Int) { issuers(first: $n) { nodes { slug } } }", {"n": None}, 100),
-        ("query ($n: Int) { issuers(first: $n) { nodes { slug } } }", {}, 100),
-        ("query ($n: Int = 8) { issuers(first: $n) { nodes { slug } } }", {}, 8),
-        ("query ($n: Int = 8) { issuers(first: $n) { nodes { slug } } }", {"n": 9}, 9),
+        ("query ($n: Int) { issuers(first: $n) { nodes { slug } } }", {"n": 30}, 40),
+        ("query ($n: Int) { issuers(first: $n) { nodes { slug } } }", {"n": None}, 110),
+        ("query ($n: Int) { issuers(first: $n) { nodes { slug } } }", {}, 110),
+        ("query ($n: Int = 8) { issuers(first: $n) { nodes { slug } } }", {}, 18),
+        ("query ($n: Int = 8) { issuers(first: $n) { nodes { slug } } }", {"n": 9}, 19),
         (
             "query ($n: Int, $m: Int) { issuers(first: $n, last: $m) "
             "{ nodes { slug } } }",
             {"m": 6},
-            6,
+            16,
         ),
         (
             "query ($n: Int!, $m: Int!) { issuers(first: $n) { nodes { "
@@ -135,32 +118,28 @@ def test_cost(query: str):
             "query ($n: Int!) { node(id: 1) { ... on Issuer { articles(first: $n) "
             "{ nodes { slug } } } ... on Token { issuer { owner { lei } } } } }",
             {"n": 1},
-            1 + 2,
+            40 + 1 + 2,
         ),
         (
             "query ($n: Int!) { node(id: 1) { ... on Issuer { articles(first: $n) "
             "{ nodes { slug } } } ... on Token { issuer { owner { lei } } } } }",
             {"n": 9},
-            1 + 9,
+            40 + 1 + 9,
         ),
-        (BOOKS, {"d": 4}, 2 * (1 + 1 + 2 * 4)),
-        (BOOKS, {"d": None}, 2 * (1 + 1 + 2 * 10)),
-        (BOOKS, {}, 2 * (1 + 1 + 2 * 10)),
-        (BOOKS, {"d": 1_000_000}, 2 * (1 + 1 + 2 * 50)),
-        ("query ($i: [ID!]!) { nodes(ids: $i) { id } }", {"i": ["a"] * 40}, 40),
-        ("query ($i: [ID!]!) { nodes(ids: $i) { id } }", {"i": "a"}, 1),
-        ("query ($i: [ID!]!) { nodes(ids: $i) { id } }", {"i": []}, 1),
+        ("query ($i: [ID!]!) { nodes(ids: $i) { id } }", {"i": ["a"] * 40}, 50),
+        ("query ($i: [ID!]!) { nodes(ids: $i) { id } }", {"i": "a"}, 11),
+        ("query ($i: [ID!]!) { nodes(ids: $i) { id } }", {"i": []}, 11),
         (
             "query ($s: Boolean!) { issuers @skip(if: $s) { nodes { slug } } "
             'issuer(slug: "a") @include(if: $s) { slug } }',
             {"s": True},
-            1,
+            11,
         ),
         (
             "query ($s: Boolean!) { issuers @skip(if: $s) { nodes { slug } } "
             'issuer(slug: "a") @include(if: $s) { slug } }',
             {"s": False},
-            100,
+            110,
         ),
     ],
 )
@@ -172,21 +151,15 @@ def test_cost_follows_the_variables(
 
 def test_the_cost_that_is_told_is_the_cost(world: World, partner: Ask):
     answer = partner(f"{{ {FIGURES} }}")
-    assert answer.headers["X-Query-Cost"] == str(FIFTY)
-
-
-def lists(total: int) -> str:
-    """A document of this cost, which is a multiple of 100."""
-    fields = "".join(
-        f" a{number}: issuers {{ nodes {{ slug }} }}" for number in range(total // 100)
-    )
-    return f"{{{fields} }}"
+    # Two issuers, of which one has three years.
+    assert answer.headers["X-Query-Cost"] == str(20 + 2 + 3)
 
 
 def test_cost_of_10_000_and_one_more():
-    dearest = lists(10_000)
+    each = "".join(f" a{n}: issuers {{ nodes {{ slug }} }}" for n in range(90))
+    dearest = f"{{{each} b: issuers(first: 90) {{ nodes {{ slug }} }} }}"
     assert cost(dearest) == settings.PARTNER_API_MAX_COST == 10_000
-    one_more = dearest.replace("{ a0", '{ issuer(slug: "a") { id } a0')
+    one_more = dearest.replace("first: 90", "first: 91")
     assert refusal(one_more) == ("MAX_COST_EXCEEDED", 10_000)
 
 
@@ -198,17 +171,19 @@ BY_VARIABLES = """
 
 
 def test_cost_of_10_000_by_variables():
-    assert cost(BY_VARIABLES, {"n": 100, "m": 99}) == 10_000
+    assert cost(BY_VARIABLES, {"n": 95, "m": 100}) == 20 + 95 * 101
     with pytest.raises(Refused) as refused:
         prepare(schema, BY_VARIABLES, None, {"n": 100, "m": 100})
     [error] = refused.value.errors
     assert error.extensions == {
         "code": "MAX_COST_EXCEEDED",
-        "cost": 10_100,
+        "cost": 10_120,
         "maximum": 10_000,
         "fields": [
             {"path": "issuers.nodes.articles.nodes", "points": 10_000},
             {"path": "issuers.nodes", "points": 100},
+            {"path": "issuers", "points": 10},
+            {"path": "issuers.nodes.articles", "points": 10},
         ],
     }
 
@@ -457,7 +432,7 @@ def test_10_introspections_and_11():
         fields = "".join(f" a{n}: __type(name: 1) {{ kind }}" for n in range(count))
         return f"{{{fields} }}".replace("name: 1", 'name: "Token"')
 
-    assert cost(introspections(10)) == 1_000
+    assert cost(introspections(10)) == 100
     assert refusal(introspections(11)) == ("MAX_COST_EXCEEDED", 10)
 
 

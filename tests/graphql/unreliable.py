@@ -12,7 +12,7 @@ from typing import Any
 import graphene
 
 from partnerapi.core.errors import BadUserInput
-from partnerapi.graphql.cost import Cost, Field
+from partnerapi.graphql.cost import LIST, Field
 from partnerapi.graphql.resolvers import bind
 from partnerapi.graphql.scalars import Time, Uint64
 
@@ -138,16 +138,16 @@ class Branches:
     things = Field(
         graphene.List(graphene.NonNull(lambda: SchemaThing)),
         required=True,
-        cost=Cost(items=1),
+        cost=LIST,
         number=graphene.Int(default_value=2),
         resolver=values("things", present),
     )
     several = Field(
-        graphene.List(Named), cost=Cost(items=1), resolver=values("several", several)
+        graphene.List(Named), cost=LIST, resolver=values("several", several)
     )
     grid = Field(
         graphene.List(graphene.NonNull(graphene.List(graphene.NonNull(Named)))),
-        cost=Cost(items=1),
+        cost=LIST,
         resolver=values("grid", lambda t, r: [present(t, r), present(t, r)]),
     )
 

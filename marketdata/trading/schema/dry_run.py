@@ -4,15 +4,13 @@ import graphene
 from django.utils import timezone
 
 from accounts.access import Scope, requires
-from issuers.schema.compliance import TransferRefusal
+from issuers.schema.compliance import REFUSALS, TransferRefusal
 from marketdata.trading import market
 from marketdata.trading.errors import MarketClosed, NotTradable
 from marketdata.trading.schema import inputs
 from marketdata.trading.schema.answers import refusals_of
-from partnerapi.graphql.cost import Cost, Field
+from partnerapi.graphql.cost import CHECK, Field
 from partnerapi.graphql.scalars import Time, Uint64
-
-CHECK_COST = 10
 
 
 class OrderCheck(graphene.ObjectType):
@@ -27,7 +25,7 @@ class OrderCheck(graphene.ObjectType):
     refusals = Field(
         graphene.List(graphene.NonNull(TransferRefusal)),
         required=True,
-        cost=Cost(items=1, beyond=1),
+        cost=REFUSALS,
         description="For TRANSFER_REFUSED: each rule that refuses it.",
     )
     reserves = Uint64(
@@ -57,7 +55,7 @@ class Query(graphene.ObjectType):
     check_order = Field(
         OrderCheck,
         required=True,
-        cost=Cost(points=CHECK_COST, statements=True),
+        cost=CHECK,
         input=inputs.PlaceOrderInput(
             required=True, description="The order that would be placed."
         ),

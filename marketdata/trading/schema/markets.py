@@ -16,7 +16,7 @@ from marketdata.trading.models import Bust, Phase
 from marketdata.trading.models import Market as MarketModel
 from marketdata.trading.schema.enums import MarketPhase
 from marketdata.trading.sessions import Session
-from partnerapi.graphql.cost import FIGURE, FOUND, Field
+from partnerapi.graphql.cost import FOUND, Field
 from partnerapi.graphql.pages import read_pages, read_rows
 from partnerapi.graphql.relay import Connection, ModelType, connection_field
 from partnerapi.graphql.resolvers import column, needs
@@ -174,7 +174,7 @@ class Trade(graphene.ObjectType):
     busted = Field(
         graphene.Boolean,
         required=True,
-        cost=FIGURE,
+        cost=FOUND,
         description="Whether staff busted it afterwards.",
     )
 

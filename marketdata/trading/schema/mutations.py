@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import graphene
 
 from accounts.access import Scope, check_scope
-from issuers.schema.compliance import TransferRefusal
+from issuers.schema.compliance import REFUSALS, TransferRefusal
 from marketdata.trading import market
 from marketdata.trading.errors import MarketClosed, NotTradable
 from marketdata.trading.groups import Groups
@@ -23,24 +23,16 @@ from partnerapi.core.errors import (
     RequestTimeout,
 )
 from partnerapi.core.lock_waits import LockTimeout, name_locked_row
-from partnerapi.graphql.cost import MUTATION, Cost, Field
+from partnerapi.graphql.cost import MUTATION, OBJECT, Cost, Field
 from partnerapi.graphql.relay import key_of
 from partnerapi.graphql.resolvers import check_first, in_groups
 
-MOST_POINTS, MOST_STATEMENTS = 30, 4
+MOST_POINTS, MOST_POINTS_OF_LIST = 70, 15
 """Of what is selected of an answer: the book is held until it is written."""
-MOST_POINTS_OF_RESULT = 3
-ENDED_PER_POINT = 4
-"""Orders that `cancelOrders` cancels for a point."""
-TRADE = Cost(
-    points=MUTATION.points, most_below=MOST_POINTS, most_statements=MOST_STATEMENTS
-)
-TRADE_LIST = Cost(
-    points=MUTATION.points,
-    most_below=MOST_POINTS_OF_RESULT,
-    most_statements=MOST_STATEMENTS,
-)
-EXECUTIONS = Cost(items=1, beyond=1)
+TRADE = Cost(points=MUTATION.points, most_below=MOST_POINTS)
+TRADE_LIST = Cost(points=MUTATION.points, most_below=MOST_POINTS_OF_LIST)
+EXECUTIONS = Cost(most=5_000)
+"""An order trades with at most so many others at once."""
 
 
 @contextmanager
@@ -102,7 +94,7 @@ def check_cancel(context, input):
 
 class OrderAndExecutions:
     # Placing and amending answer with it; each describes its `executions` itself.
-    order = graphene.Field(Order, required=True, description="The order.")
+    order = Field(Order, required=True, cost=OBJECT, description="The order.")
 
     def resolve_order(payloads, info):
         return [OrderRow(payload.order) for payload in payloads]
@@ -118,16 +110,16 @@ class PlaceOrderPayload(OrderAndExecutions, graphene.ObjectType):
         graphene.List(graphene.NonNull(Execution)),
         required=True,
         cost=EXECUTIONS,
-        description="Its immediate fills, in order. Every 4 beyond the first cost one "
-        "more.",
+        description="Its immediate fills, in order.",
     )
 
 
 class PlaceOrderResult(graphene.ObjectType):
     """The result of one order of a list: accepted, or refused with `code`."""
 
-    order = graphene.Field(
+    order = Field(
         Order,
+        cost=OBJECT,
         description="The order after the whole list was processed; null if it was "
         "refused.",
     )
@@ -138,7 +130,7 @@ class PlaceOrderResult(graphene.ObjectType):
     refusals = Field(
         graphene.List(graphene.NonNull(TransferRefusal)),
         required=True,
-        cost=Cost(items=1, beyond=1),
+        cost=REFUSALS,
         description="For TRANSFER_REFUSED: each rule that refuses it.",
     )
 
@@ -176,9 +168,8 @@ class PlaceOrdersPayload(graphene.ObjectType):
     results = Field(
         graphene.List(graphene.NonNull(PlaceOrderResult)),
         required=True,
-        cost=Cost(items=1, beyond=1),
-        description="One per order, in the order of the list. Each 4 beyond the first "
-        "cost as much as one.",
+        cost=Cost(most=inputs.MOST_ORDERS),
+        description="One per order, in the order of the list.",
     )
 
     def resolve_results(payloads, info):
@@ -192,8 +183,7 @@ class AmendOrderPayload(OrderAndExecutions, graphene.ObjectType):
         graphene.List(graphene.NonNull(Execution)),
         required=True,
         cost=EXECUTIONS,
-        description="Immediate fills of the amendment, in order. Each 4 beyond the "
-        "first cost as much as one.",
+        description="Immediate fills of the amendment, in order.",
     )
     kept_priority = graphene.Boolean(
         required=True,
@@ -205,9 +195,10 @@ class AmendOrderPayload(OrderAndExecutions, graphene.ObjectType):
 class CancelOrderPayload(graphene.ObjectType):
     """The order, no longer in the book."""
 
-    order = graphene.Field(
+    order = Field(
         Order,
         required=True,
+        cost=OBJECT,
         description="The order: CANCELLED, or its previous status if it had already "
         "ended.",
     )
@@ -297,9 +288,8 @@ LOCKS = (
     "nothing happened, and you can retry it."
 )
 SELECTION = (
-    f"The selection may cost at most {MOST_POINTS} points and include at most "
-    f"{MOST_STATEMENTS} connections, totals or objects, because other orders wait "
-    "meanwhile."
+    f"The selection may cost at most {MOST_POINTS} points, because other orders wait "
+    "meanwhile; a list of any number counts as one item."
 )
 
 
@@ -326,8 +316,8 @@ class Mutation(graphene.ObjectType):
         ),
         description="Place a list of orders for one token, one after the other in one "
         "transaction. Refusals of individual orders are in their results; an "
-        "error refuses the whole list. Each order costs 1 additional point. "
-        f"{LOCKS} The selection of a result may cost at most 2 points. Needs the "
+        f"error refuses the whole list. {LOCKS} The selection may cost at most "
+        f"{MOST_POINTS_OF_LIST} points, with one result and one refusal. Needs the "
         "scope `trading:write`.",
     )
     amend_order = Field(
@@ -360,8 +350,7 @@ class Mutation(graphene.ObjectType):
             description="The orders to cancel; if empty, all your orders.",
         ),
         description="Cancel all open orders of an account, of a token, or all your "
-        "orders, in one transaction. Every 4 orders cost 1 additional point. "
-        f"{LOCKS} Needs the scope `trading:write`.",
+        f"orders, in one transaction. {LOCKS} Needs the scope `trading:write`.",
     )
 
     @in_groups(Groups(market_of, place_together))
@@ -374,7 +363,6 @@ class Mutation(graphene.ObjectType):
     def resolve_place_orders(roots, info, input):
         caller, orders = info.context.caller, input["orders"]
         token = inputs.token_named(caller, input["token_id"])
-        info.context.spend(len(orders))
         accounts = inputs.accounts_named(caller, [o["account_id"] for o in orders])
         requests = [
             inputs.request_of(order, accounts[order["account_id"]], caller.login)
@@ -431,8 +419,6 @@ class Mutation(graphene.ObjectType):
             token = inputs.token_named(caller, input["token_id"])
             orders = orders.filter(token=token)
         with within_time():
-            cancelled = market.cancel_all(
-                orders, OrderStatusReason.BY_PARTNER, caller.login
-            )
-        info.context.spend(cancelled // ENDED_PER_POINT)
-        return [cancelled]
+            return [
+                market.cancel_all(orders, OrderStatusReason.BY_PARTNER, caller.login)
+            ]

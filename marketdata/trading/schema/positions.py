@@ -11,7 +11,7 @@ from issuers.register.models import HolderBalance, LedgerAccount
 from issuers.schema.ledger import whole
 from issuers.schema.tokens import Token
 from partnerapi.core.database import array_text, fetch
-from partnerapi.graphql.cost import Cost, Field
+from partnerapi.graphql.cost import FOUND, Field
 from partnerapi.graphql.pages import read_pages, read_rows
 from partnerapi.graphql.relay import Connection, connection_field
 from partnerapi.graphql.resolvers import needs
@@ -27,8 +27,6 @@ HELD = OrderedList(
     parent="account_id",
     identity="token_id",
 )
-JUDGED = Cost(points=2, statements=True)
-"""Of what the judge says of each position."""
 NOBODY = 0
 """In the place of the ledger account of a user who has never had units."""
 # A holder's limits in each of its tokens, by the rules and restrictions of now.
@@ -62,19 +60,19 @@ class Position(graphene.ObjectType):
     locked = Field(
         Uint64,
         required=True,
-        cost=JUDGED,
+        cost=FOUND,
         description="Units that cannot be moved: frozen, locked up or pledged; may "
         "exceed the units owned.",
     )
     available = Field(
         Uint64,
         required=True,
-        cost=JUDGED,
+        cost=FOUND,
         description="Units that can be sold now.",
     )
     locked_until = Field(
         Time,
-        cost=JUDGED,
+        cost=FOUND,
         description="When the last lock expires; null if nothing is locked, or if a "
         "lock has no end.",
     )

@@ -19,7 +19,7 @@ from partnerapi.core.addresses import address_of as read_address
 from partnerapi.core.addresses import source
 from partnerapi.core.postgresql.lending import rest
 from partnerapi.core.sparing_log import SparingLog
-from partnerapi.gateway.bills import REFUSED_COST, Bill
+from partnerapi.gateway.bills import Bill
 from partnerapi.gateway.refusals import Throttled
 from partnerapi.gateway.requests import address_of, hold
 from partnerapi.staff.authentication.models import FailedSignIn
@@ -46,7 +46,7 @@ def limit_sign_ins(
         if request.path != PATH or request.method != "POST":
             return get_response(request)
         try:
-            Bill(request, None).charge(REFUSED_COST)
+            Bill(request, None).charge_refusal()
             stand_aside(request)
             with turn.taken():
                 begun = monotonic()
