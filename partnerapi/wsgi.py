@@ -6,6 +6,9 @@ from time import monotonic
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.wsgi import get_wsgi_application
+from django.urls import resolve
+
+from partnerapi.gateway.entrance import GRAPHQL, Application, graphql_first
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "partnerapi.settings")
 
@@ -15,7 +18,9 @@ START_SECONDS = 10
 
 gc.disable()
 try:
-    application = get_wsgi_application()
+    application: Application = get_wsgi_application()
+    if settings.PARTNER_API_SERVES != "admin":
+        application = graphql_first(resolve(GRAPHQL).func, application)
     # They read settings, which may be wrong.
     from accounts.keys.uses import uses
     from partnerapi.core.postgresql.lending import lend, until

@@ -1,6 +1,7 @@
 """The address of a client, and what is counted of it: a place counts as one client."""
 
 import ipaddress
+from functools import lru_cache
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -23,6 +24,7 @@ def source(address: Address) -> str:
     return str(ipaddress.ip_network((address, 64), strict=False))
 
 
+@lru_cache(maxsize=10_000)
 def source_of(text: str) -> str:
     """What is counted of an address; a text that is no address stays."""
     try:

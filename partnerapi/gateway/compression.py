@@ -25,7 +25,7 @@ MOST_PAGES = 100
 def admits_gzip(request: HttpRequest) -> bool:
     """Whether Accept-Encoding gives gzip a weight above 0 (RFC 9110, 12.5.3)."""
     weights = {}
-    header = request.headers.get("Accept-Encoding", "")[:MAX_HEADER_LENGTH]
+    header = request.META.get("HTTP_ACCEPT_ENCODING", "")[:MAX_HEADER_LENGTH]
     for item in header.lower().split(","):
         name, *parameters = (part.strip() for part in item.split(";"))
         weights[name] = quality(parameters)

@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import resolve
 
 from partnerapi.core.postgresql.lending import until
+from partnerapi.gateway.entrance import GRAPHQL, answer_in_time
 from partnerapi.gateway.requests import begun_at, request_id_of
 
 STAFF_SECONDS = 60
@@ -21,14 +22,12 @@ def answer_graphql_first(
 ) -> Callable[[HttpRequest], HttpResponse]:
     """Answer /graphql and probes at once; give other responses their X-Request-Id."""
     serves_api = settings.PARTNER_API_SERVES != "admin"
-    graphql = resolve("/graphql").func if serves_api else None
+    graphql = resolve(GRAPHQL).func if serves_api else None
     probes = {path: resolve(path).func for path in PROBES}
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        if graphql and request.path == "/graphql":
-            with until(begun_at(request) + settings.PARTNER_API_MAX_SECONDS):
-                answer: HttpResponse = graphql(request)
-            return answer
+        if graphql and request.path == GRAPHQL:
+            return answer_in_time(graphql, request)
         if request.path in probes:
             probed: HttpResponse = probes[request.path](request)
             return probed

@@ -30,7 +30,8 @@ def asks_for_price(request: HttpRequest) -> bool:
 
 def says(request: HttpRequest, header: str, yes: str, no: str) -> bool:
     # A mutation must not happen because of a word that was not understood.
-    said = request.headers.get(header, no).strip().lower()
+    name = f"HTTP_{header.upper().replace('-', '_')}"
+    said: str = request.META.get(name, no).strip().lower()
     if said not in (yes, no):
         raise BadRequest(
             f"{header} is {said[:100]!r}; send `{yes}` or `{no}`. Nothing was done."

@@ -211,7 +211,7 @@ def pay_and_run(
     weight = weigh(size)
 
     def cost_told(prepared: PreparedRequest | None) -> dict[str, Any]:
-        asked = request.headers.get("X-Cost-Debug") == "1"
+        asked = request.META.get("HTTP_X_COST_DEBUG") == "1"
         return {"cost": told_cost(bill, weight, prepared, running)} if asked else {}
 
     try:
@@ -291,7 +291,7 @@ def mutate(
         KeyRequired, KeyInvalid: Idempotency-Key is missing or wrong.
         Refusal: the key was used otherwise.
     """
-    caller, header = context.caller, request.headers.get("Idempotency-Key")
+    caller, header = context.caller, request.META.get("HTTP_IDEMPOTENCY_KEY")
     if caller is None:
         raise InvalidKey(
             "A mutation needs an API key: send it in the X-Token-Auth header.",
