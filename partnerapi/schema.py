@@ -106,6 +106,7 @@ class Query(
     issuers.schema.events.Query,
     marketdata.trading.schema.dry_run.Query,
     marketdata.trading.schema.orders.Query,
+    marketdata.trading.schema.positions.Query,
     marketdata.trading.schema.listings.Query,
     issuers.schema.compliance.Query,
     partnerapi.exports.schema.Query,

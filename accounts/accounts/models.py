@@ -114,6 +114,10 @@ class AccountQuerySet(models.QuerySet["Account"]):
     def of_partner(self, caller: Caller) -> "AccountQuerySet":
         return self.filter(partner_id=caller.partner_id)
 
+    def not_ended(self) -> "AccountQuerySet":
+        """A partner has at most one of these for a user."""
+        return self.exclude(status__in=[AccountStatus.CLOSED, AccountStatus.REJECTED])
+
     def open(
         self, partner: Partner, user: User, actor: Actor, at: datetime
     ) -> "Account":

@@ -320,6 +320,7 @@ class Execution(models.Model):
             ),
         ]
         indexes = [
+            models.Index(fields=["at", "sequence", "token"], name="execution_by_time"),
             models.Index(fields=["buy_order", "sequence"], name="execution_of_buy"),
             models.Index(fields=["sell_order", "sequence"], name="execution_of_sell"),
             models.Index(

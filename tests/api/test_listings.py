@@ -3,12 +3,21 @@
 import pytest
 
 from accounts.access import Forbidden, Scope
+from accounts.accounts.models import Account
 from issuers.models import Token
 from marketdata.trading import phases
 from marketdata.trading.models import Phase
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.characters import Ask, World
-from tests.marketdata.trading.trading import new_market
+from tests.marketdata.trading.trading import (
+    buy,
+    deposit,
+    give,
+    new_clients,
+    new_market,
+    placed,
+    sell,
+)
 from tests.owner import as_committed, tamper
 
 TOKENS = """
@@ -129,3 +138,81 @@ def test_a_grant_shows_a_private_token_and_its_market(tokens, world: World):
 def test_markets_need_a_scope(tokens, observer: Ask, stranger: Ask):
     assert observer(MARKETS).code == Forbidden.code
     assert stranger(MARKETS).code == "UNAUTHENTICATED"
+
+
+CLIENTS = """
+query ($since: Time, $first: Int, $after: String) {
+  executions(since: $since, first: $first, after: $after) {
+    totalCount nodes { id side quantity order { id account { id } } at }
+    pageInfo { hasNextPage endCursor }
+  }
+  positions(first: 100) {
+    totalCount nodes { account { id } token { symbol } quantity reserved available }
+  }
+}
+"""
+
+
+@pytest.fixture
+def traded(world: World) -> tuple[Token, list[Account]]:
+    """Two clients of the partner trade with each other, and one with a stranger's."""
+    token = new_market()
+    seller, buyer = new_clients(2, world.partner)
+    [other] = new_clients(1)
+    for account in (buyer, other):
+        deposit(account, 10_000)
+    give(token, {seller: 10})
+    placed(token, sell(seller, 8, 100))
+    placed(token, buy(buyer, 5, 100))
+    placed(token, buy(other, 2, 100))
+    as_committed()
+    return token, [seller, buyer, other]
+
+
+def test_executions_of_all_clients_are_listed_by_time(traded, partner: Ask):
+    _, [seller, buyer, _] = traded
+    found = partner(CLIENTS).data["executions"]
+    ids = {f"Account|{account.pk}" for account in (seller, buyer)}
+    sides = [(n["order"]["account"]["id"], n["quantity"]) for n in found["nodes"]]
+    assert found["totalCount"] == 3
+    assert sorted(sides[:2]) == sorted((id, 5) for id in ids)
+    assert sides[2] == (f"Account|{seller.pk}", 2)
+    last = found["nodes"][-1]["at"]
+    since = partner(CLIENTS, {"since": last}).data["executions"]
+    assert [n["id"] for n in since["nodes"]] == [found["nodes"][2]["id"]]
+
+
+def test_a_walk_meets_both_sides_of_a_trade_of_two_clients(traded, partner: Ask):
+    walked, after = [], None
+    for _ in range(3):
+        page = partner(CLIENTS, {"first": 1, "after": after}).data["executions"]
+        walked += [node["id"] for node in page["nodes"]]
+        after = page["pageInfo"]["endCursor"]
+    assert not page["pageInfo"]["hasNextPage"]
+    assert walked == [n["id"] for n in partner(CLIENTS).data["executions"]["nodes"]]
+
+
+def test_positions_of_all_clients_are_listed(traded, partner: Ask):
+    token, [seller, buyer, _] = traded
+    found = partner(CLIENTS).data["positions"]
+    held = {
+        n["account"]["id"]: (n["quantity"], n["reserved"], n["available"])
+        for n in found["nodes"]
+        if n["token"]["symbol"] == token.symbol
+    }
+    assert found["totalCount"] == len(found["nodes"])
+    assert held == {
+        f"Account|{seller.pk}": (3, 1, 2),
+        f"Account|{buyer.pk}": (5, 0, 5),
+    }
+
+
+def test_another_partner_sees_neither(traded, world: World):
+    own = Ask(approved_key(world.observer, [Scope.TRADING_READ])[1])
+    assert own(CLIENTS).data == {
+        "executions": {
+            "totalCount": 0, "nodes": [],
+            "pageInfo": {"hasNextPage": False, "endCursor": None},
+        },
+        "positions": {"totalCount": 0, "nodes": []},
+    }  # fmt: skip

@@ -14,13 +14,22 @@ from tests.waiting import PATIENCE_SECONDS
 # They are asked after what they ask about, and in this order.
 LAST = (
     "account", "export", "idempotentRequest", "placeOrder", "order", "orders",
-    "amendOrder", "cancelOrder", "placeOrders", "cancelOrders",
+    "executions", "amendOrder", "cancelOrder", "placeOrders", "cancelOrders",
 )  # fmt: skip
 BY_NAME = sorted({*of_operations()} - {*LAST}) + [*LAST]
 CHANGED = "updateAccountStatus"
 KEY = "3f0c1d52-8a44-4d7e-9b1a-6c2e5f7a8b90"
 EXPORT = "Export|0198b2c5-3a10-7d46-b1f2-8c94e0d57a63"
 ORDER = "Order|0198b2c6-4c8e-7a19-b2d7-3f5e8c9a6b01"
+BUY_ONE = """
+mutation {
+  placeOrder(input: {
+    accountID: "Account|0187ae1f-56e3-7218-a6ce-8fa1fc06110a"
+    tokenID: "Token|018d790f-e13c-7e3b-a11f-a5e6051253df"
+    side: BUY quantity: 1 limitPrice: %d timeInForce: IOC
+  }) { executions { price } }
+}
+"""
 
 
 def test_every_operation_has_a_request_and_its_answer():
@@ -37,22 +46,34 @@ def used() -> dict[str, str]:
     return {KEY: str(uuid4()), EXPORT: EXPORT, ORDER: ORDER}
 
 
+def ask(server: dict, document: str, key: str) -> dict:
+    headers = {
+        "Content-Type": "application/json",
+        "X-Token-Auth": server["key"],
+        "Idempotency-Key": key,
+    }
+    body = json.dumps({"query": document}).encode()
+    request = urllib.request.Request(server["graphql"], body, headers)
+    with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as response:
+        answer: dict = json.load(response)
+    return answer
+
+
 @pytest.mark.parametrize("name", BY_NAME)
 def test_the_request_of_an_operation_gets_its_answer(
     name: str, running_server: dict, used: dict[str, str]
 ):
     document, shown = of_operations()[name].request, of_operations()[name].answer
-    headers = {
-        "Content-Type": "application/json",
-        "X-Token-Auth": running_server["key"],
-        "Idempotency-Key": used[KEY] if name == CHANGED else str(uuid4()),
-    }
+    key = used[KEY] if name == CHANGED else str(uuid4())
+    if name == "executions":
+        market = '{ token(symbol: "TIDEWICK") { market { capPrice tickSize } } }'
+        found = ask(running_server, market, str(uuid4()))["data"]["token"]["market"]
+        price = found["capPrice"] - found["capPrice"] % found["tickSize"]
+        bought = ask(running_server, BUY_ONE % price, str(uuid4()))
+        assert bought["data"]["placeOrder"]["executions"], bought
     for example, here in used.items():
         document = document.replace(example, here)
-    body = json.dumps({"query": document}).encode()
-    request = urllib.request.Request(running_server["graphql"], body, headers)
-    with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as response:
-        answer = json.load(response)
+    answer = ask(running_server, document, key)
     assert differences(json.loads(shown), answer) == [], answer.get("errors")
     if name == "createExport":
         used[EXPORT] = answer["data"]["createExport"]["export"]["id"]

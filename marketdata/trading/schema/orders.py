@@ -60,14 +60,10 @@ ORDERS_OF_ACCOUNT = newest_orders("accountOrders", "account_id")
 FILLS_OF_ORDER = fills(
     "orderExecutions", "order_id", ("sequence", "bigint"), unique=True
 )
-FILLS_OF_ACCOUNT = fills(
-    "accountExecutions",
-    "account_id",
-    ("at", "timestamptz"),
-    ("sequence", "bigint"),
-    ("token_id", "uuid"),
-    unique=True,
-)
+BY_TIME = ("at", "timestamptz"), ("sequence", "bigint"), ("token_id", "uuid")
+FILLS_OF_ACCOUNT = fills("accountExecutions", "account_id", *BY_TIME, unique=True)
+# Both sides of a trade may be clients of one partner: the id tells them apart.
+FILLS_OF_CLIENTS = fills("executions", None, *BY_TIME)
 
 
 def orders_of(caller):
@@ -249,6 +245,21 @@ class Query(graphene.ObjectType):
         token_id=TOKEN_ID,
         status=STATUS,
     )
+
+    executions = connection_field(
+        ExecutionConnection,
+        "The executions of all your orders, oldest first. Needs the scope "
+        "`trading:read`.",
+        since=Time(description="Only executions at or after this instant."),
+    )
+
+    @requires(Scope.TRADING_READ)
+    def resolve_executions(roots, info, since=None, **page):
+        accounts = AccountModel.objects.of_partner(info.context.caller)
+        found = Fill.objects.filter(account__in=accounts.values("pk"))
+        if since is not None:
+            found = found.filter(at__gte=since)
+        return read_pages(FILLS_OF_CLIENTS, info, found, **page)
 
     @requires(Scope.TRADING_READ)
     def resolve_order(roots, info, id=None, account_id=None, client_order_id=None):

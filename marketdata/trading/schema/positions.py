@@ -6,6 +6,8 @@ import graphene
 from django.utils import timezone
 
 from accounts.access import Scope, requires
+from accounts.accounts.models import Account as AccountModel
+from accounts.accounts.schema import Account
 from issuers.models import Token as TokenModel
 from issuers.register.models import HolderBalance, LedgerAccount
 from issuers.schema.ledger import whole
@@ -25,6 +27,17 @@ HELD = OrderedList(
     (OrderKey("issuers_holderbalance.token_id", "uuid"),),
     unique=True,
     parent="account_id",
+    identity="token_id",
+)
+HELD_BY_CLIENTS = OrderedList(
+    "clientPositions",
+    "Position",
+    HolderBalance,
+    (
+        OrderKey("issuers_holderbalance.account_id", "bigint"),
+        OrderKey("issuers_holderbalance.token_id", "uuid"),
+    ),
+    unique=True,
     identity="token_id",
 )
 NOBODY = 0
@@ -48,6 +61,10 @@ def limits(positions):
 class Position(graphene.ObjectType):
     """Units of a token owned by an account's user, wherever they were bought."""
 
+    account = graphene.Field(
+        Account,
+        description="The user's account with you; null if it is CLOSED or REJECTED.",
+    )
     token = graphene.Field(Token, required=True, description="The token.")
     quantity = Uint64(
         required=True, resolver=whole("balance"), description="Units owned."
@@ -77,6 +94,12 @@ class Position(graphene.ObjectType):
         "lock has no end.",
     )
 
+    @needs("user_id")
+    def resolve_account(positions, info):
+        accounts = AccountModel.objects.of_partner(info.context.caller).not_ended()
+        users = [str(position.user_id) for position in positions]
+        return read_rows("Account", info, accounts, users, by="user_id")
+
     @needs("token_id")
     def resolve_token(positions, info):
         tokens = TokenModel.objects.visible_to(info.context.caller)
@@ -100,11 +123,14 @@ class PositionConnection(Connection):
         node = Position
 
 
+def held_and_visible(caller):
+    tokens = TokenModel.objects.visible_to(caller)
+    return HolderBalance.objects.filter(balance__gt=0, token__in=tokens.values("pk"))
+
+
 @needs("user_id")
 @requires(Scope.TRADING_READ)
 def read_positions(accounts, info, **page):
-    tokens = TokenModel.objects.visible_to(info.context.caller)
-    held = HolderBalance.objects.filter(balance__gt=0, token__in=tokens.values("pk"))
     # Holdings are found by the holder's account in the ledger.
     holders = dict(
         LedgerAccount.objects.filter(
@@ -112,7 +138,24 @@ def read_positions(accounts, info, **page):
         ).values_list("user", "pk")
     )
     ids = [holders.get(UUID(str(account.user_id)), NOBODY) for account in accounts]
+    held = held_and_visible(info.context.caller)
     return read_pages(HELD, info, held, ids, **page)
+
+
+class Query(graphene.ObjectType):
+    positions = connection_field(
+        PositionConnection,
+        "Units owned by the users of your accounts that are not CLOSED or REJECTED, in "
+        "tokens that you may see, user by user. Units belong to the user, so those "
+        "bought through other partners are included. Needs the scope `trading:read`.",
+    )
+
+    @requires(Scope.TRADING_READ)
+    def resolve_positions(roots, info, **page):
+        caller = info.context.caller
+        accounts = AccountModel.objects.of_partner(caller).not_ended()
+        held = held_and_visible(caller).filter(user__in=accounts.values("user_id"))
+        return read_pages(HELD_BY_CLIENTS, info, held, **page)
 
 
 POSITIONS = connection_field(
