@@ -13,7 +13,7 @@ Nothing costs less than LEAST, but a page of changes that is empty: EMPTY.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import graphene
 from django.conf import settings
@@ -243,26 +243,41 @@ def own_objects(field: SelectedField) -> int:
     return 0 if field.selection.is_free else 1
 
 
-def check_below(selection: Selection, variables: Variables) -> None:
-    """Refuse a root field whose selection costs more than it may.
+class Bounded(NamedTuple):
+    """A root field whose selection may cost `most` points, and what it costs."""
 
-    Raises:
-        MaxCostExceeded
-    """
-    for field in selection.fields(selection.type.name):
-        cost: Cost | None = field.definition.extensions.get("cost")
-        if cost is None or cost.most_below is None or field.selection is None:
-            continue
-        once, objects = OperationCost().of_selection(field.selection)
+    name: str
+    most: int
+    price: Price
+
+    def check(self, variables: Variables) -> None:
+        """Refuse a selection that costs more.
+
+        Raises:
+            MaxCostExceeded
+        """
+        once, objects = self.price
         points = once + value_of(objects, variables)
-        if points > cost.most_below:
+        if points > self.most:
             raise MaxCostExceeded(
-                f"What is selected of `{field.name}` costs {points} points; at most "
-                f"{cost.most_below} are allowed, because others wait meanwhile. Select "
-                "the rest in a query.",
+                f"What is selected of `{self.name}` costs {points} points; at most "
+                f"{self.most} are allowed, because others wait meanwhile. Select the "
+                "rest in a query.",
                 cost=points,
-                maximum=cost.most_below,
+                maximum=self.most,
             )
+
+
+def bounded_fields(selection: Selection) -> list[Bounded]:
+    return [
+        Bounded(
+            field.name, cost.most_below, OperationCost().of_selection(field.selection)
+        )
+        for field in selection.fields(selection.type.name)
+        if (cost := field.definition.extensions.get("cost")) is not None
+        and cost.most_below is not None
+        and field.selection is not None
+    ]
 
 
 def number_of_items(field: SelectedField, cost: Cost, bounded: bool) -> Points:

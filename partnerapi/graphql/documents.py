@@ -38,7 +38,7 @@ from partnerapi.core.errors import (
 from partnerapi.graphql.cost import (
     LEAST,
     OperationCost,
-    check_below,
+    bounded_fields,
     too_costly,
     value_of,
 )
@@ -131,6 +131,7 @@ class OperationPlan:
     def __init__(self, selection: Selection) -> None:
         self.selection = selection
         self.once, self.objects = OperationCost().of_selection(selection)
+        self.bounded = bounded_fields(selection)
         self.size = FIELD_SIZE * selection.source.count_fields()
 
 
@@ -196,7 +197,8 @@ def plan_operation(
     try:
         plan = known or OperationPlan(selection)
         cost = plan.once + value_of(plan.objects, variables)
-        check_below(selection, variables)
+        for field in plan.bounded:
+            field.check(variables)
         if cost > settings.PARTNER_API_MAX_COST:
             raise too_costly(cost)
     except MaxCostExceeded as error:

@@ -113,7 +113,7 @@ class Run:
         """What the answer costs."""
         selection = self.prepared.plan.selection
         if self.empty and self.empty == len(selection.fields(selection.type.name)):
-            return EMPTY
+            return EMPTY * self.empty
         return max(LEAST, self.prepared.plan.once + self.objects)
 
 
