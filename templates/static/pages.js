@@ -31,18 +31,46 @@ if (form) {
   const places = () =>
     (asked ??= fetch("/docs/search.json").then((answer) => answer.json()));
 
+  // What questions are made of, and no answer is found by.
+  const IDLE = new Set(
+    ("a all an and any are as at be can do does for from get have how i in is it me " +
+      "mean means my need of on or should that the there this to what when where " +
+      "which who why will with").split(" "),
+  );
+  // The documents explain, the reference lists, operators' pages are for others.
+  const WEIGHTS = [
+    [/^\/docs\/guide/, 5],
+    [/^\/docs\/(scopes|limits|errors|exports|chains|deprecations|clients|fix)/, 3],
+    [/^\/docs\/(deployment|production|settings|commands|register|licences)/, 0.5],
+  ];
+
+  const tokens = (text) => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+  // `paging`, `pages` and `pagination` begin alike.
+  const stem = (word) => word.replace(/(?<=...)((?:in)?ations?|ings?|ies|ed|es|s|e|y)$/, "");
+
+  function wordsOf(text) {
+    const all = tokens(text);
+    const meant = all.filter((word) => !IDLE.has(word));
+    return (meant.length ? meant : all).map(stem);
+  }
+
+  function pointsOf(word, name, page, inside) {
+    if (name.some((token) => stem(token) === word)) return 6;
+    if (name.some((token) => token.startsWith(word))) return 4;
+    if (name.some((token) => token.includes(word))) return 2;
+    if (page.some((token) => stem(token) === word)) return 3;
+    const times = inside.filter((token) => token.startsWith(word)).length;
+    return times && 1 + Math.min(times, 9) / 9;
+  }
+
   // A word in the title counts more than one in the text, a whole title most.
-  function rank(words, [, title, , text]) {
-    const name = title.toLowerCase();
-    let points = 0;
-    for (const word of words) {
-      if (name === word) points += 9;
-      else if (name.startsWith(word)) points += 5;
-      else if (name.includes(word)) points += 3;
-      else if (text.toLowerCase().includes(word)) points += 1;
-      else return 0;
-    }
-    return points;
+  function rank(words, asked, [address, title, page, text]) {
+    if (title.toLowerCase() === asked) return 1000;
+    const read = [title, page, text].map(tokens);
+    const points = words.map((word) => pointsOf(word, ...read));
+    const share = points.filter(Boolean).length / words.length;
+    const [, weight] = WEIGHTS.find(([pages]) => pages.test(address)) ?? [null, 1];
+    return share < 0.5 ? 0 : points.reduce((a, b) => a + b, 0) * share * weight;
   }
 
   function show(matches, words) {
@@ -62,10 +90,11 @@ if (form) {
   }
 
   async function search() {
-    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const asked = input.value.trim().toLowerCase();
+    const words = wordsOf(asked);
     const ranked = (await places())
-      .map((place) => [rank(words, place), place])
-      .filter(([points]) => words.length && points)
+      .map((place) => [words.length && rank(words, asked, place), place])
+      .filter(([points]) => points)
       .sort(([a], [b]) => b - a);
     show(ranked.map(([, place]) => place), words);
   }
