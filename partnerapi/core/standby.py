@@ -14,7 +14,7 @@ from time import monotonic, sleep
 from typing import Any, TypeVar
 
 from django.conf import settings
-from django.db import Error, connection
+from django.db import Error, OperationalError, connection
 
 from partnerapi.core.postgresql import lending
 
@@ -115,5 +115,13 @@ SETTLED_AT = "accounts_settled_at(%s::timestamptz, %s::boolean)"
 
 
 def settled_arguments() -> list[Any]:
-    primary = lending.lender
-    return [standby.settled_at, primary is not None and primary.has_ended]
+    """The arguments of SETTLED_AT: what this process knows of the primary.
+
+    Raises:
+        OperationalError: this thread reads the standby, and this process has not seen
+            the primary yet. It may go on with what the standby does not have.
+    """
+    has_ended = lending.lender is not None and lending.lender.has_ended
+    if lending.reads_replica() and standby.settled_at is None and not has_ended:
+        raise OperationalError("It is not known what the standby lacks.")
+    return [standby.settled_at, has_ended]
