@@ -49,6 +49,8 @@ print(json.dumps([token, [str(account) for account in accounts]]))
 """
 
 ALL_SENT = "UPDATE accounts_staffnotice SET sent_at = clock_timestamp()"
+NO_STAFF_WORK = "UPDATE accounts_user SET is_active = FALSE WHERE is_staff"
+"""Members of staff who decide would need a passkey."""
 JUST_MADE = "UPDATE django_migrations SET applied = clock_timestamp()"
 """Its tables are a copy of those that the run of the tests began with."""
 """No server takes e-mails here."""
@@ -117,6 +119,7 @@ class Living:
         with self.administrator() as session:
             session.execute(ALL_SENT)
             session.execute(JUST_MADE)
+            session.execute(NO_STAFF_WORK)
         self.parts = {
             name: Part(command, self.environment, self.place / f"{name}.log")
             for name, command in self.commands().items()
@@ -161,6 +164,7 @@ class Living:
             "PARTNER_API_KEY_PEPPER": secrets.token_urlsafe(50),
             "PARTNER_API_STATEMENT_KEY": base64.b64encode(os.urandom(32)).decode(),
             "PARTNER_API_HTTPS": "false",
+            "PARTNER_API_PASSKEY_DOMAIN": "admin.example.com",
             "PARTNER_API_MAX_SECONDS": "5",
             "EMAIL_URL": f"smtp://127.0.0.1:{free_port()}",
             "FIX_PORT": str(free_port()),

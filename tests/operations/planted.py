@@ -21,6 +21,7 @@ from partnerapi.sandbox.run.postgres import APPLICATION
 from tests.operations.certificates import new_certificate
 from tests.operations.living import (
     ALL_SENT,
+    NO_STAFF_WORK,
     Living,
     Part,
     filled,
@@ -30,6 +31,12 @@ from tests.operations.living import (
 from tests.operations.servers_of_their_own import manage
 from tests.system import free_port, limited
 from tests.waiting import until
+
+ONE_OF_STAFF_WORKS = """
+    UPDATE accounts_user SET is_active = TRUE WHERE id = (
+        SELECT id FROM accounts_user WHERE is_staff ORDER BY id LIMIT 1
+    )
+"""
 
 Plant = Callable[[Living], Iterator[Mapping[str, str] | None]]
 
@@ -626,6 +633,19 @@ def the_certificate_of_the_proxy_ends_soon(
 @named("statements", "PARTNER_API_STATEMENT_KEY is not set", "as the page Settings")
 def the_key_of_statements_is_missing(living: Living) -> Iterator[Mapping[str, str]]:
     yield {"PARTNER_API_STATEMENT_KEY": ""}
+
+
+@named("passkeys", "DOMAIN is localhost: no one can sign", "host name under which")
+def passkeys_are_bound_to_no_host(living: Living) -> Iterator[Mapping[str, str]]:
+    yield {"PARTNER_API_PASSKEY_DOMAIN": "localhost"}
+
+
+@named("passkeys", "1 who may decide have no passkey", "the page Passkeys")
+def who_may_decide_cannot_sign(living: Living) -> Iterator[None]:
+    with living.administrator() as session:
+        session.execute(ONE_OF_STAFF_WORKS)
+        yield None
+        session.execute(NO_STAFF_WORK)
 
 
 @named("secret SECRET_KEY", "can be guessed", "token_urlsafe")

@@ -18,6 +18,7 @@ SOON_PLANTED = (
     "connections_are_near_their_limit",
     "transaction_ids_run_out",
     "a_sequence_is_near_its_end",
+    "who_may_decide_cannot_sign",
     "the_standby_is_an_hour_behind",
     "the_wal_receiver_has_ended",
     "valkey_is_full",

@@ -123,6 +123,8 @@ def checks(web: str | None, comp_id: str, deep: bool) -> Iterator[Check]:
     yield Check("grants", database.grants, needs_database=True)
     if own_key():
         yield Check("pepper", installation.pepper, needs_database=True)
+    if not settings.PARTNER_API_SANDBOX:
+        yield Check("passkeys", installation.passkeys, needs_database=True)
     yield Check(
         "database certificate", machine.database_certificate, needs_database=True
     )

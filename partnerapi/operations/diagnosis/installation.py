@@ -7,9 +7,13 @@ from django.conf import settings
 from django.utils import timezone
 
 from accounts.access import Unauthenticated
+from accounts.history.admin import may_decide
 from accounts.keys.models import ApiKey
+from accounts.passkeys.models import Passkey
+from accounts.people.models import User
 from partnerapi.operations.diagnosis.findings import Finding, State
 
+MOST_NAMED = 5
 LEAST_LENGTH, LEAST_KINDS = 50, 5
 """Of a secret's characters, and of how many different ones it is made."""
 MAKE = "python3 -c 'import secrets; print(secrets.token_urlsafe(50))'"
@@ -63,6 +67,33 @@ def statements() -> Iterator[Finding]:
         f"Set {lacks} as the page Settings describes; if there are statements "
         "already, use the key that signed them.",
     )  # fmt: skip
+
+
+def passkeys() -> Iterator[Finding]:
+    """Whether those who decide can sign what they decide."""
+    domain = settings.PARTNER_API_PASSKEY_DOMAIN
+    if domain == "localhost":
+        yield Finding(
+            "passkeys", State.FAILED,
+            "PARTNER_API_PASSKEY_DOMAIN is localhost: no one can sign a decision in "
+            "the back office",
+            "Set it to the host name under which staff open the back office.",
+        )  # fmt: skip
+        return
+    counting = Passkey.objects.counting().filter(domain=domain).values("person")
+    unable = User.objects.filter(is_staff=True, is_active=True).exclude(pk__in=counting)
+    names = sorted(str(user) for user in unable if may_decide(user))
+    if names:
+        yield Finding(
+            "passkeys", State.WARNING,
+            f"{len(names)} who may decide have no passkey that counts: "
+            f"{', '.join(names[:MOST_NAMED])}",
+            "They add one on the page Passkeys of the back office; see Passkeys in the "
+            "document Register.",
+            {"without": len(names)},
+        )  # fmt: skip
+    else:
+        yield Finding("passkeys", State.OK, "All who may decide have one that counts")
 
 
 def own_key() -> str:
