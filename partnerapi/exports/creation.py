@@ -45,6 +45,9 @@ NAMED_BY: dict[str, str | None] = {
     ExportedConnection.TRANSACTIONS: "tokenID",
     ExportedConnection.LEGACY_SHAREHOLDERS: "issuerID",
     ExportedConnection.ACCOUNTS: None,
+    ExportedConnection.ORDERS: None,
+    ExportedConnection.EXECUTIONS: None,
+    ExportedConnection.POSITIONS: None,
 }
 """The member of the input that names what the connection is of."""
 

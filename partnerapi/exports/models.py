@@ -23,6 +23,9 @@ class ExportedConnection(models.TextChoices):
     TRANSACTIONS = "TRANSACTIONS", "Transactions"
     LEGACY_SHAREHOLDERS = "LEGACY_SHAREHOLDERS", "Legacy shareholders"
     ACCOUNTS = "ACCOUNTS", "Accounts"
+    ORDERS = "ORDERS", "Orders"
+    EXECUTIONS = "EXECUTIONS", "Executions"
+    POSITIONS = "POSITIONS", "Positions"
 
 
 SCOPES_OF_EXPORTS: dict[str, Scope] = {
@@ -30,6 +33,9 @@ SCOPES_OF_EXPORTS: dict[str, Scope] = {
     ExportedConnection.TRANSACTIONS: Scope.CAPTABLE_READ,
     ExportedConnection.LEGACY_SHAREHOLDERS: Scope.SHAREHOLDERS_READ,
     ExportedConnection.ACCOUNTS: Scope.ACCOUNTS_READ,
+    ExportedConnection.ORDERS: Scope.TRADING_READ,
+    ExportedConnection.EXECUTIONS: Scope.TRADING_READ,
+    ExportedConnection.POSITIONS: Scope.TRADING_READ,
 }
 """The scope that each connection needs, and its export, too."""
 
@@ -147,7 +153,10 @@ class Export(models.Model):
                     last_sequence__isnull=False,
                 )
                 | Q(connection="LEGACY_SHAREHOLDERS", issuer_id__isnull=False)
-                | Q(connection="ACCOUNTS", issuer_id__isnull=True),
+                | Q(
+                    connection__in=["ACCOUNTS", "ORDERS", "EXECUTIONS", "POSITIONS"],
+                    issuer_id__isnull=True,
+                ),
             ),
             check(
                 "export_is_ready_when_it_is_written",

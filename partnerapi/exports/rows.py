@@ -63,6 +63,39 @@ query ($first: Int!, $after: String) {{
   }}
 }}
 """,
+    ExportedConnection.ORDERS: """
+query ($first: Int!, $after: String) {
+  page: orders(first: $first, after: $after) {
+    nodes {
+      id clientOrderID side type limitPrice quantity filledQuantity filledValue
+      timeInForce expiresAt status statusReason version createdAt updatedAt
+      account { id } token { id }
+    }
+    pageInfo { hasNextPage endCursor }
+  }
+}
+""",
+    ExportedConnection.EXECUTIONS: """
+query ($first: Int!, $after: String) {
+  page: executions(first: $first, after: $after) {
+    nodes {
+      id side price quantity value liquidity tradeSequence ledgerSequence at bustedAt
+      order { id clientOrderID } token { id }
+    }
+    pageInfo { hasNextPage endCursor }
+  }
+}
+""",
+    ExportedConnection.POSITIONS: """
+query ($first: Int!, $after: String) {
+  page: positions(first: $first, after: $after) {
+    nodes {
+      account { id } token { id } quantity reserved locked available lockedUntil
+    }
+    pageInfo { hasNextPage endCursor }
+  }
+}
+""",
 }
 
 

@@ -32,6 +32,12 @@ ExportedConnection = enumeration(
         Connection.LEGACY_SHAREHOLDERS: "The legacy shareholders of an issuer, as of "
         "the instant when they are read. Requires `issuerID`.",
         Connection.ACCOUNTS: "Your accounts, as of the instant when they are read.",
+        Connection.ORDERS: "The orders of all your clients, `orders`, as of the "
+        "instant when they are read.",
+        Connection.EXECUTIONS: "The executions of all your clients, `executions`, as "
+        "of the instant when they are read.",
+        Connection.POSITIONS: "What all your clients own, `positions`, as of the "
+        "instant when it is read.",
     },
 )
 Status = models.Export.Status
@@ -175,7 +181,8 @@ class Mutation(graphene.ObjectType):
         "connection. HOLDERS and TRANSACTIONS: Needs the scope `captable:read` "
         "and a grant for the issuer. LEGACY_SHAREHOLDERS: Needs the scope "
         "`shareholders:read` and a grant. ACCOUNTS: Needs the scope "
-        "`accounts:read`.",
+        "`accounts:read`. ORDERS, EXECUTIONS and POSITIONS: Needs the scope "
+        "`trading:read`.",
     )
 
     @check_first(check_creation)

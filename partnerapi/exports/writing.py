@@ -21,6 +21,7 @@ from django.utils import timezone
 from accounts.access import Caller
 from partnerapi.core.errors import PartnerAPIError, RequestTimeout
 from partnerapi.exports.access import reader_of
+from partnerapi.exports.creation import OF_INSTANT
 from partnerapi.exports.models import (
     MOST_AT_WORK,
     Export,
@@ -44,7 +45,7 @@ LONGEST_PAUSE = timedelta(minutes=1)
 MOST_ATTEMPTS = 20
 MOST_HOURS = 6
 REASON_LENGTH = 500
-SNAPSHOTS = (ExportedConnection.LEGACY_SHAREHOLDERS, ExportedConnection.ACCOUNTS)
+SNAPSHOTS = {*ExportedConnection} - {*OF_INSTANT}
 """Connections whose past is not kept: they are read in one transaction."""
 
 

@@ -23,7 +23,16 @@ from partnerapi.sandbox.data.approvals import approved_key
 from tests.approved import asker
 from tests.characters import Ask, World
 from tests.exports.conftest import EXPORT, Partner, token_id, uuid_of, write
-from tests.owner import as_owner, tamper
+from tests.marketdata.trading.trading import (
+    buy,
+    deposit,
+    give,
+    new_clients,
+    new_market,
+    placed,
+    sell,
+)
+from tests.owner import as_committed, as_owner, tamper
 
 HOLDERS = """
 query ($date: Time, $after: String) { issuer(slug: "lumen") {
@@ -55,6 +64,31 @@ query ($after: String) {{ list: accounts(first: 2, after: $after) {{
   pageInfo {{ hasNextPage endCursor }}
 }} }}
 """
+
+
+TRADING = {
+    "ORDERS": ("""
+query ($after: String) { list: orders(first: 2, after: $after) {
+  nodes { id clientOrderID side type limitPrice quantity filledQuantity filledValue
+    timeInForce expiresAt status statusReason version createdAt updatedAt
+    account { id } token { id } }
+  pageInfo { hasNextPage endCursor }
+} }
+""", 7),
+    "EXECUTIONS": ("""
+query ($after: String) { list: executions(first: 2, after: $after) {
+  nodes { id side price quantity value liquidity tradeSequence ledgerSequence at
+    bustedAt order { id clientOrderID } token { id } }
+  pageInfo { hasNextPage endCursor }
+} }
+""", 6),
+    "POSITIONS": ("""
+query ($after: String) { list: positions(first: 2, after: $after) {
+  nodes { account { id } token { id } quantity reserved locked available lockedUntil }
+  pageInfo { hasNextPage endCursor }
+} }
+""", 2),
+}  # fmt: skip
 
 
 def walk(ask: Ask, document: str, **variables: Any) -> list[dict[str, Any]]:
@@ -117,6 +151,30 @@ def test_each_export_is_its_connection_at_one_instant(
         assert (told["status"], told["rows"]) == ("READY", len(nodes))
         assert told["sizeBytes"] == export.size_bytes
         assert told["date"] is not None
+
+
+@pytest.mark.usefixtures("one_person")
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("small_pages", "unlimited_budgets")
+def test_the_trading_of_all_clients_is_exported(world: World, client_of: Partner):
+    token = new_market()
+    seller, buyer = new_clients(2, world.partner)
+    deposit(buyer, 10_000)
+    give(token, {seller: 10})
+    for quantity in (1, 2, 3):
+        placed(token, sell(seller, quantity, 100))
+        placed(token, buy(buyer, quantity, 100))
+    placed(token, buy(buyer, 4, 90))
+    as_committed()
+    for name, (document, count) in TRADING.items():
+        nodes = walk(client_of.ask, document)
+        assert len(nodes) == count, name
+        id = client_of.create(name)
+        write()
+        assert client_of.lines(id) == nodes
+    assert client_of.try_to_create("ORDERS", issuerID=issuer_id(world)).code == (
+        "BAD_USER_INPUT"
+    )
 
 
 def test_an_export_of_nothing_is_a_file_without_lines(world: World, client_of: Partner):
