@@ -117,9 +117,12 @@ class Subscription:
 
     def note(self, number: int, before: tuple[int, int] | None, window: Window) -> None:
         """Note the change of `known` by the message just sent."""
-        while self.unread and self.unread[0].sent <= window.acknowledged:
-            self.unread.popleft()
         self.unread.append(Unread(number, window.sent, before))
+
+    def forget_read(self, acknowledged: int) -> None:
+        """Forget the messages up to so many bytes: the client has read them."""
+        while self.unread and self.unread[0].sent <= acknowledged:
+            self.unread.popleft()
 
     def lose(self, first: int, following: int) -> None:
         """The client missed the messages from `first` on that come before `following`.

@@ -646,6 +646,36 @@ def test_trades_that_wait_at_a_gap_come_after_the_book():
         assert [entry[278] for entry in trades.group(268)] == ["1", "2", "3"]
 
 
+def test_what_was_lost_before_an_answered_test_request_is_sent_again(monkeypatch):
+    """The client reports a gap and answers while the session sends its next message."""
+    lum = new_book("LUM")
+    with running_engine([lum]) as bench, bench.initiator() as client:
+        client.send("V", *market_data_request("R", "LUM", entry_types="02"))
+        assert client.receive().type == "W"
+        session = bench.sessions.live[client.sender]
+        bench.trade(lum, 1)
+        lost = client.receive()
+        with bench.conflation.send_lock:
+            probe = session.window.new_probe(time.monotonic())
+        send = session.engine_session.send
+        numbers: list[int] = []
+
+        def send_and_hear(message_type: str, body: str):
+            sent = send(message_type, body)
+            if not numbers:
+                numbers.append(session.engine_session.number_of(sent))
+                session.on_gap(lost.sequence, numbers[0] + 1)
+                assert session.on_heartbeat(probe)
+            return sent
+
+        monkeypatch.setattr(session.engine_session, "send", send_and_hear)
+        bench.trade(lum, 1)
+        assert trades_of(client.receive()) == ["2"]
+        again = [client.receive() for _ in range(2)]
+        assert [message.type for message in again] == ["W", "X"]
+        assert trades_of(again[1]) == ["1", "2"]
+
+
 def lose(client: Initiator, messages: int) -> None:
     """Act as if the last messages had not arrived: the next one shows the gap."""
     client.expected -= messages
