@@ -19,6 +19,7 @@ FOR_PARTNERS = [
     path("graphql", graphql_view(schema), name="graphql"),
     path("graphiql", pages.graphiql, name="graphiql"),
     path("schema.graphql", pages.schema_sdl, name="schema_sdl"),
+    path("scalars.json", pages.schema_scalars, name="schema_scalars"),
     path("docs", docs.index, name="docs"),
     path("docs/clients", pages.clients, name="clients"),
     path("docs/schema", pages.schema_reference, name="schema_reference"),

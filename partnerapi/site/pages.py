@@ -49,6 +49,13 @@ PUBLIC_QUERY = (
     "{ industryClassificationBenchmarks(first: 3)"
     " { nodes { subsectorCode subsector } } }"
 )
+SCALARS = {
+    "Time": {"input": "string", "output": "string"},
+    "Uint64": {"input": "number | string", "output": "number"},
+    "Int64": {"input": "number | string", "output": "number"},
+}
+"""TypeScript types of the schema's own scalars, as graphql-codegen's `scalars`."""
+
 KEYED_QUERY = (
     "{ issuers(first: 3) { nodes { tradingName financialData(first: 2)"
     " { nodes { year periodType revenue } } } } }"
@@ -127,6 +134,11 @@ def clients_page(endpoint: str = "") -> str:
 @require_safe
 def schema_sdl(request: HttpRequest) -> HttpResponse:
     return cacheable(request, sdl(), "text/plain; charset=utf-8")
+
+
+@require_safe
+def schema_scalars(request: HttpRequest) -> HttpResponse:
+    return cacheable(request, scalars(), "application/json")
 
 
 @require_safe
@@ -295,6 +307,11 @@ def client_programs() -> list[dict[str, str]]:
 @cache
 def sdl() -> str:
     return SDL_FILE.read_text()
+
+
+@cache
+def scalars() -> str:
+    return json.dumps(SCALARS, indent=2) + "\n"
 
 
 @cache

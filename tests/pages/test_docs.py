@@ -24,7 +24,13 @@ from partnerapi.site import docs, docs_tables, reference
 from tests.characters import Ask, World
 
 NAMES = [*docs.FOR_PARTNERS, *docs.FOR_OPERATORS]
-MADE = ("/docs/schema", "/docs/clients", "/docs/fix", "/schema.graphql")
+MADE = (
+    "/docs/schema",
+    "/docs/clients",
+    "/docs/fix",
+    "/schema.graphql",
+    "/scalars.json",
+)
 each_document = pytest.mark.parametrize("name", NAMES)
 
 

@@ -1,4 +1,4 @@
-from graphql import build_schema
+from graphql import GraphQLScalarType, build_schema, is_specified_scalar_type
 
 from partnerapi.site.pages import SDL_FILE
 
@@ -15,3 +15,17 @@ def test_serves_the_committed_file(client):
 def test_answers_head_but_no_post(client):
     assert client.head("/schema.graphql").status_code == 200
     assert client.post("/schema.graphql").status_code == 405
+
+
+def test_types_every_scalar_of_its_own_for_code_generators(client):
+    types = build_schema(SDL_FILE.read_text()).type_map.values()
+    own = {
+        type_.name
+        for type_ in types
+        if isinstance(type_, GraphQLScalarType) and not is_specified_scalar_type(type_)
+    }
+
+    response = client.get("/scalars.json")
+
+    assert response["Content-Type"] == "application/json"
+    assert response.json().keys() == own
