@@ -36,6 +36,7 @@ CLIENTS = {
     "python.py": "Python, gql",
     "apollo.mjs": "JavaScript, Apollo Client",
     "urql.mjs": "JavaScript, urql",
+    "typescript.mts": "TypeScript, generated types",
 }
 """Programs for partners, by their names in `clients` below the examples."""
 TRADERS = {
@@ -44,6 +45,8 @@ TRADERS = {
     "trade.mjs": "An order, JavaScript, urql",
 }
 """Programs that buy a unit, likewise."""
+CONFIGURATIONS = {"codegen.cjs": "TypeScript, configuration of the generator"}
+"""Files that programs need beside them, likewise."""
 
 PUBLIC_QUERY = (
     "{ industryClassificationBenchmarks(first: 3)"
@@ -300,7 +303,7 @@ def client_programs() -> list[dict[str, str]]:
             "title": title,
             "program": (directory / name).read_text(),
         }
-        for name, title in (CLIENTS | TRADERS).items()
+        for name, title in (CLIENTS | CONFIGURATIONS | TRADERS).items()
     ]
 
 

@@ -7,12 +7,18 @@ import subprocess
 import threading
 import urllib.request
 from collections.abc import Callable, Iterator
+from http.client import HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from partnerapi.site.pages import CLIENTS, EXAMPLES_DIRECTORY, TRADERS
+from partnerapi.site.pages import (
+    CLIENTS,
+    CONFIGURATIONS,
+    EXAMPLES_DIRECTORY,
+    TRADERS,
+)
 from tests.packages import node, npm_packages, python_packages
 from tests.waiting import PATIENCE_SECONDS, PROGRAM_SECONDS
 
@@ -25,6 +31,15 @@ NPM = (
     "graphql@17.1.0",
     "rxjs@7.8.2",
 )
+TYPESCRIPT = (
+    "@graphql-codegen/cli@7.4.3",
+    "@graphql-codegen/client-preset@6.2.0",
+    "@types/node@26.6.6",
+    "graphql@17.1.0",
+    "typescript@7.0.2",
+)
+CODEGEN = "@graphql-codegen/cli/cjs/bin.js"
+TSC = ("--strict", "--module", "nodenext", "--target", "esnext", "--types", "node")
 HISTORY = """
 fragment history on Account {
   id status
@@ -47,6 +62,10 @@ def run_program(name: str, directory: Path, **environment: str) -> Ended:
         (directory / "node_modules").symlink_to(modules)
         (directory / name).write_bytes(program.read_bytes())
         return node(name, cwd=directory, **environment)
+    if program.suffix == ".mts":
+        return node(
+            build_typescript(name, directory, environment), cwd=directory, **environment
+        )
     command = ["sh"] if program.suffix == ".sh" else [python_packages(*PYTHON)]
     return subprocess.run(
         [*command, program],
@@ -57,6 +76,25 @@ def run_program(name: str, directory: Path, **environment: str) -> Ended:
         check=False,
         timeout=PROGRAM_SECONDS,
     )
+
+
+def build_typescript(name: str, directory: Path, environment: dict[str, str]) -> str:
+    """Generate its types and compile it, by the commands of its first lines."""
+    modules = npm_packages(*TYPESCRIPT) / "node_modules"
+    (directory / "node_modules").symlink_to(modules)
+    for file in (name, *CONFIGURATIONS):
+        (directory / file).write_bytes((PROGRAMS / file).read_bytes())
+    site = environment["PARTNER_API_URL"].removesuffix("/graphql")
+    with urllib.request.urlopen(f"{site}/scalars.json") as response:
+        (directory / "scalars.json").write_bytes(response.read())
+    for script, *options in (
+        (CODEGEN, "--config", "codegen.cjs"),
+        ("typescript/bin/tsc", *TSC, name),
+    ):
+        ended = node(str(modules / script), *options, cwd=directory, **environment)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert " ".join(TSC) in (PROGRAMS / name).read_text()
+    return name.replace(".mts", ".mjs")
 
 
 def ask(server: dict, query: str, **variables: str) -> dict:
@@ -75,6 +113,11 @@ class LosesAnswers(BaseHTTPRequestHandler):
     target: str
     keys: list[str]
 
+    def do_GET(self) -> None:
+        site = self.target.removesuffix("/graphql")
+        with urllib.request.urlopen(site + self.path) as response:
+            self.answer(response)
+
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         passed = ("content-type", "accept", "x-token-auth", "idempotency-key")
@@ -85,17 +128,18 @@ class LosesAnswers(BaseHTTPRequestHandler):
             self.keys.append(key)
         request = urllib.request.Request(self.target, body, headers)
         with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as response:
-            answer = response.read()
-            replayed = response.headers["Idempotent-Replayed"]
-        if lost:
-            return
+            if not lost:
+                self.answer(response)
+
+    def answer(self, response: HTTPResponse) -> None:
+        body = response.read()
         self.send_response(200)
-        self.send_header("Content-Type", "application/json; charset=utf-8")
-        self.send_header("Content-Length", str(len(answer)))
-        if replayed:
-            self.send_header("Idempotent-Replayed", replayed)
+        self.send_header("Content-Length", str(len(body)))
+        for name in ("Content-Type", "Idempotent-Replayed"):
+            if name in response.headers:
+                self.send_header(name, response.headers[name])
         self.end_headers()
-        self.wfile.write(answer)
+        self.wfile.write(body)
 
     def log_message(self, *arguments: object) -> None:
         pass
@@ -157,7 +201,7 @@ def test_suspends_once_and_reads_the_code(
     suspended_once(ended.stdout)
     last = ended.stdout.splitlines()[-1]
     assert last.startswith("refused: INVALID_STATUS_TRANSITION")
-    if not name.endswith(".mjs"):
+    if not name.endswith(".mjs"):  # Libraries show no headers.
         assert ended.stdout.count("replayed: true\n") == 1
 
 
@@ -211,6 +255,7 @@ def test_sends_a_change_again_with_its_key_when_the_answer_is_lost(
         ("python.py", "'code': 'UNAUTHENTICATED'"),
         ("apollo.mjs", "Received status code 401"),
         ("urql.mjs", "The API key is malformed, unknown, revoked or expired."),
+        ("typescript.mts", "UNAUTHENTICATED: The API key is malformed"),
     ],
     ids=lambda text: text if text in CLIENTS else "",
 )

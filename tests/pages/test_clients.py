@@ -3,7 +3,12 @@ import re
 
 import pytest
 
-from partnerapi.site.pages import CLIENTS, EXAMPLES_DIRECTORY, TRADERS
+from partnerapi.site.pages import (
+    CLIENTS,
+    CONFIGURATIONS,
+    EXAMPLES_DIRECTORY,
+    TRADERS,
+)
 
 
 def text(response):
@@ -18,7 +23,7 @@ def test_shows_every_program_as_it_is_run(client):
     )
     files = (EXAMPLES_DIRECTORY / "clients").iterdir()
     assert found == {path.name: path.read_text() for path in files}
-    assert set(found) == {*CLIENTS, *TRADERS}
+    assert set(found) == {*CLIENTS, *CONFIGURATIONS, *TRADERS}
 
 
 def test_names_the_three_addresses(client, settings):
@@ -60,5 +65,6 @@ def test_is_linked(client, path):
 def test_its_links_within_the_page_have_targets(client):
     page = text(client.get("/docs/clients"))
     links = re.findall(r'href="#([^"]+)"', page)
-    assert links == ["curl", "python", "apollo", "urql", *TRADERS]
+    names = ["curl", "python", "apollo", "urql", "typescript"]
+    assert links == [*names, *CONFIGURATIONS, *TRADERS]
     assert set(links) <= set(re.findall(r' id="([^"]+)"', page))
