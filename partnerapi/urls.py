@@ -23,6 +23,7 @@ FOR_PARTNERS = [
     path("docs", docs.index, name="docs"),
     path("docs/clients", pages.clients, name="clients"),
     path("docs/schema", pages.schema_reference, name="schema_reference"),
+    path("docs/schema/<str:name>", pages.schema_entry, name="schema_entry"),
     path("docs/search.json", search.index, name="search_index"),
     path("docs/fix", pages.fix, name="fix"),
     path("docs/fix/<str:name>", pages.fix_file, name="fix_file"),

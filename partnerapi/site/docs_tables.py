@@ -112,7 +112,7 @@ def errors_table() -> str:
     get_resolver().url_patterns  # noqa: B018
     rows = (
         (
-            f"[{code(error.code)}](/docs/schema#{error.anchor})",
+            f"[{code(error.code)}]({reference.address(error.anchor)})",
             ", ".join(map(str, error.statuses)),
             error.plain,
             "; ".join(map(shown_example, error.examples)),
@@ -133,7 +133,7 @@ def deprecations_table() -> str:
         return "Nothing is deprecated at present.\n"
     rows = (
         (
-            f"[{code(each.name)}](/docs/schema#{each.name})",
+            f"[{code(each.name)}]({reference.address(each.name)})",
             str(each.since),
             str(each.removal),
             each.instead,

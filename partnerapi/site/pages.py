@@ -150,6 +150,14 @@ def schema_reference(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+def schema_entry(request: HttpRequest, name: str) -> HttpResponse:
+    found = reference_entries().get(name)
+    if found is None:
+        raise Http404
+    return html_page(request, found)
+
+
+@require_safe
 def fix(request: HttpRequest) -> HttpResponse:
     return html_page(request, fix_page())
 
@@ -323,7 +331,21 @@ def reference_page() -> str:
         "addresses": reference.addresses(),
         "limits": reference.limits(),
         "errors": reference.errors(),
-        "has_mutations": schema.mutation_type is not None,
         "sections": reference.sections(schema),
     }
     return render_to_string("schema_reference.html", context)
+
+
+@cache
+def reference_entries() -> dict[str, str]:
+    """The pages of operations, types and codes, by the last part of their address."""
+    html: dict[str, str] = {}
+    for section in reference.sections(schema):
+        for entry in section.entries:
+            context = {"entry": entry, "section": section}
+            html[entry.anchor] = render_to_string("schema_entry.html", context)
+    errors = reference.errors()
+    for error in errors:
+        context = {"error": error, "errors": errors}
+        html[error.anchor] = render_to_string("schema_error.html", context)
+    return html

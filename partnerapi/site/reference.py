@@ -42,6 +42,8 @@ DEPRECATED = re.compile(
 )
 """How a reason says what to use instead, since when, and until when it works."""
 NOTICE = timedelta(days=365)
+PARTED = ("Query", "Mutation", "error")
+"""Of what each member has a page of its own."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,8 @@ class Entry:
 
 @dataclass(frozen=True)
 class Section:
+    """Entries of a kind. Each has a page of its own."""
+
     title: str
     anchor: str
     entries: tuple[Entry, ...]
@@ -173,6 +177,13 @@ def sections(schema: GraphQLSchema) -> list[Section]:
         ),
     ]
     return [section for section in found if section.entries]
+
+
+def address(anchor: str) -> str:
+    """Where an anchor of the reference stands, such as `Issuer.slug`."""
+    first, _, second = anchor.partition(".")
+    name = f"{first}.{second.partition('.')[0]}" if first in PARTED else first
+    return f"/docs/schema/{name}" + (f"#{anchor}" if anchor != name else "")
 
 
 def is_of_connections(type_: GraphQLObjectType) -> bool:

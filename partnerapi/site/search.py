@@ -33,15 +33,18 @@ def places_of_pages() -> str:
         },
     }
     found = [place for address, page in html.items() for place in places(address, page)]
+    title = found[0][2]
+    for name, page in pages.reference_entries().items():
+        found += places(f"/docs/schema/{name}", page, title)
     return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
 
 
-def places(address: str, html: str) -> list[tuple[str, str, str, str]]:
+def places(address: str, html: str, page: str = "") -> list[tuple[str, str, str, str]]:
     """The address, title, page and text of each place of a page that has an anchor."""
     reader = Reader(address)
     reader.feed(html)
     reader.close()
-    page = reader.found[0].title
+    page = page or reader.found[0].title
     return [
         (place.address, place.title, page, " ".join(place.text.split()))
         for place in reader.found

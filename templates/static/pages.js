@@ -20,6 +20,13 @@ for (const block of document.querySelectorAll("pre")) {
   });
 }
 
+// The reference was one page once; its anchors lead to what stands on pages now.
+const [, anchor] = location.href.split("/docs/schema#");
+if (anchor && !document.getElementById(decodeURIComponent(anchor))) {
+  const [name] = anchor.match(/^(Query\.|Mutation\.|error\.)?[^.]+/);
+  location.replace(`/docs/schema/${name}${name === anchor ? "" : `#${anchor}`}`);
+}
+
 const form = document.querySelector("form.search");
 if (form) {
   const MOST_SHOWN = 12;

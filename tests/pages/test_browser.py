@@ -172,7 +172,7 @@ def test_finds_members_codes_and_sections(page, running_server):
     page.keyboard.type("THROTTLED")
     links = page.locator("#found a")
     links.first.wait_for()
-    assert links.first.get_attribute("href") == "/docs/schema#error.THROTTLED"
+    assert links.first.get_attribute("href") == "/docs/schema/error.THROTTLED"
     page.get_by_label("Search the documents").fill("viewergrant")
     page.locator("#found a[href$='#Issuer.viewerGrant']").wait_for()
     page.get_by_label("Search the documents").fill("qwertz zyxwvut")
@@ -184,11 +184,24 @@ def test_finds_members_codes_and_sections(page, running_server):
     page.wait_for_url("**/docs/guide#retries")
 
 
+def test_an_old_anchor_leads_to_the_page_of_today(page, running_server):
+    for old, new in (
+        ("Issuer.slug", "Issuer#Issuer.slug"),
+        ("error.THROTTLED", "error.THROTTLED"),
+        ("Query.issuers.first", "Query.issuers#Query.issuers.first"),
+    ):
+        page.goto(address(running_server, f"/docs/schema#{old}"))
+        page.wait_for_url(f"**/docs/schema/{new}")
+
+
 PATHS = [
     "/",
     "/docs",
     *(f"/docs/{name}" for name in (*docs.FOR_PARTNERS, *docs.FOR_OPERATORS)),
     "/docs/schema",
+    "/docs/schema/Issuer",
+    "/docs/schema/Mutation.placeOrder",
+    "/docs/schema/error.THROTTLED",
     "/docs/clients",
     "/docs/fix",
     "/graphiql",
@@ -196,9 +209,8 @@ PATHS = [
 
 
 WIDTHS = 1280, 390
-# The reference has a section for each type, a list a row for each object, all by one
-# template: some tell.
-ALIKE = ["section:nth-of-type(n + 30)", "tr:nth-of-type(n + 15)"]
+# A list has a row for each object, all by one template: some tell.
+ALIKE = ["tr:nth-of-type(n + 15)"]
 # A page in the dark has other colours, and nothing else.
 AXE_RUN = """([alike, scheme]) => axe.run(
     { exclude: alike },

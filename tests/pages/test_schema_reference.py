@@ -13,19 +13,25 @@ from graphql import (
 from partnerapi.schema import schema
 from partnerapi.site import reference
 
+MOST_BYTES = 60 * 1024
+
 
 @pytest.fixture
-def page(client):
-    return client.get("/docs/schema").content.decode()
+def pages(client) -> dict[str, str]:
+    """The reference: its first page, and those that it links to."""
+    first = client.get("/docs/schema").content.decode()
+    linked = set(re.findall(r'href="(/docs/schema/[^"#]+)"', first))
+    found = {path: client.get(path).content.decode() for path in sorted(linked)}
+    return {"/docs/schema": first} | found
 
 
-def test_describes_every_type_and_every_member_of_it(page):
-    anchors = set(re.findall(r' id="([^"]+)"', page))
+def test_describes_every_type_and_every_member_of_it(pages):
     expected = set()
     for name, type_ in schema.type_map.items():
         if name.startswith("__"):
             continue
-        if type_ not in (schema.query_type, schema.mutation_type):
+        is_root = type_ in (schema.query_type, schema.mutation_type)
+        if not is_root:
             expected.add(name)
         match type_:
             case GraphQLEnumType():
@@ -37,19 +43,38 @@ def test_describes_every_type_and_every_member_of_it(page):
             case _:
                 members = {}
         expected |= {f"{name}.{member}" for member in members}
-    assert expected - anchors == set()
+    missing = []
+    for anchor in expected:
+        path, _, place = reference.address(anchor).partition("#")
+        if path not in pages or (place and f' id="{place}"' not in pages[path]):
+            missing.append(anchor)
+    assert missing == []
 
 
-def test_every_link_within_the_page_has_its_target(page):
-    targets = set(re.findall(r' id="([^"]+)"', page))
-    links = set(re.findall(r'href="#([^"]+)"', page))
-    assert links - targets == set()
-    assert {"Issuer", "PageInfo", "Time", "Query.issuers", "errors"} <= links
+def test_every_link_has_its_target(pages):
+    targets = {
+        path: {"", *re.findall(r' id="([^"]+)"', page)} for path, page in pages.items()
+    }
+    for path, page in pages.items():
+        for link in re.findall(r'href="((?:/docs/schema[^"#]*)?(?:#[^"]*)?)"', page):
+            to, _, anchor = link.partition("#")
+            assert anchor in targets[to or path], (path, link)
 
 
-def test_an_anchor_names_one_place(page):
-    anchors = re.findall(r' id="([^"]+)"', page)
-    assert sorted(anchors) == sorted(set(anchors))
+def test_an_anchor_names_one_place(pages):
+    for path, page in pages.items():
+        anchors = re.findall(r' id="([^"]+)"', page)
+        assert sorted(anchors) == sorted(set(anchors)), path
+
+
+def test_no_page_is_long(pages):
+    sizes = {path: len(page.encode()) for path, page in pages.items()}
+    assert {path: size for path, size in sizes.items() if size > MOST_BYTES} == {}
+
+
+def test_an_unknown_name_is_not_found(client):
+    for name in ("Nothing", "Issuer.slug", "__Type"):
+        assert client.get(f"/docs/schema/{name}").status_code == 404
 
 
 def test_tells_limits_as_they_are_set(settings):
@@ -63,11 +88,12 @@ def test_tells_limits_as_they_are_set(settings):
     assert len(limits) == 15
 
 
-def test_every_published_code_has_a_meaning(page):
+def test_every_published_code_has_a_meaning(pages):
     errors = {error.code: error for error in reference.errors()}
     assert [error.code for error in errors.values() if not error.meaning.strip()] == []
     for code in errors:
-        assert f'<h3 id="error.{code}">' in page
+        page = pages[f"/docs/schema/error.{code}"]
+        assert f"<h1><code>{code}</code></h1>" in page
     assert errors["THROTTLED"].statuses == (429,)
     assert errors["INVALID_CURSOR"].statuses == (200,)
     assert errors["UNAUTHENTICATED"].statuses == (200, 401)

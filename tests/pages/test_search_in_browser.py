@@ -19,7 +19,7 @@ QUESTIONS = {
     "what is an idempotency key": r"/docs/guide#retries",
     "rate limit": r"/docs/(limits|guide#what-a-request-costs)",
     "how much does a request cost": r"/docs/(guide#what-a-req|limits#cost-of-a-req)",
-    "throttled": r"/docs/(limits|errors|guide#errors|schema#error.THROTTLED)",
+    "throttled": r"/docs/(limits|errors|guide#errors|schema/error.THROTTLED)",
     "what is a grant": r"/docs/scopes#grants",
     "which scopes do I need": r"/docs/(scopes|guide#keys-and-scopes)",
     "where do I get an API key": r"/docs/(guide#keys-and-scopes|scopes#keys)",
@@ -29,7 +29,7 @@ QUESTIONS = {
     "how do I log on with FIX": r"/docs/fix",
     "prove that no entry was changed": r"/docs/chains",
     "when does the schema change": r"/docs/(guide#versions|changelog|deprecations)",
-    "placeOrder": r"/docs/schema#Mutation.placeOrder",
+    "placeOrder": r"/docs/schema/Mutation.placeOrder",
 }
 
 
