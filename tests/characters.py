@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
+from django.conf import settings
 from django.core.cache import caches
 from django.test import Client
 
@@ -219,3 +220,8 @@ def partner(world: World) -> Ask:
 @pytest.fixture
 def observer(world: World) -> Ask:
     return Ask(approved_key(world.observer, [Scope.ISSUERS_READ])[1])
+
+
+def page_of(code: str) -> str:
+    """What errors with this code have as their `docUrl`."""
+    return f"{settings.PARTNER_API_SITE}/docs/schema/error.{code}"

@@ -3,6 +3,7 @@
 import logging
 from typing import Any
 
+from django.conf import settings
 from graphql import GraphQLError
 
 from partnerapi.core.errors import (
@@ -75,7 +76,13 @@ def error_entry(
         extensions = {"code": INTERNAL_SERVER_ERROR}
     if len(entry["message"]) > MAX_MESSAGE:
         entry["message"] = entry["message"][:MAX_MESSAGE] + "…"
-    return {**entry, "extensions": {**extensions, "requestId": request_id}}  # type: ignore[dict-item]
+    return {**entry, "extensions": told(extensions, request_id)}  # type: ignore[dict-item]
+
+
+def told(extensions: dict[str, Any], request_id: str) -> dict[str, Any]:
+    """The members of an error with the request's id and the page of its code."""
+    page = f"{settings.PARTNER_API_SITE}/docs/schema/error.{extensions['code']}"
+    return {**extensions, "docUrl": page, "requestId": request_id}
 
 
 def prefix_paths(
@@ -89,5 +96,5 @@ def prefix_paths(
 def refusal_entry(
     code: str, message: str, request_id: str, **details: Any
 ) -> dict[str, Any]:
-    extensions = {"code": code, **details, "requestId": request_id}
+    extensions = told({"code": code, **details}, request_id)
     return {"message": message, "extensions": extensions}

@@ -99,9 +99,7 @@ def read(name: str) -> Doc:
 
 def filled_in(text: str) -> str:
     """A text whose lines to paste have this installation's address, a sandbox's key."""
-    own = settings.PARTNER_API_BASE_URL
-    if settings.PARTNER_API_SANDBOX:
-        own = settings.PARTNER_API_LOCAL_URL
+    own = settings.PARTNER_API_SITE
     text = text.replace("API=http://localhost:8080/", f"API={own}/")
     return text.replace(f"KEY='{NO_KEY}'", f"KEY='{sandbox_key() or NO_KEY}'")
 

@@ -10,7 +10,7 @@ from accounts.accounts.models import Account
 from accounts.keys.models import Partner
 from issuers.models import Issuer
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
-from tests.characters import Ask, World
+from tests.characters import Ask, World, page_of
 from tests.marketdata.trading.trading import (
     as_committed,
     deposit,
@@ -55,6 +55,7 @@ def ask_for(field: str, ask: Ask) -> dict[str, Any]:
     assert error["path"] == ["issuer", field]
     assert error["locations"] == [{"line": 1, "column": 39}]
     assert error["extensions"].pop("requestId") == answer.headers["X-Request-Id"]
+    assert error["extensions"].pop("docUrl") == page_of(answer.code)
     return error["extensions"]
 
 

@@ -25,6 +25,7 @@ from accounts.people.models import User
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer, Token
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
+from tests.characters import page_of
 from tests.installation import BUDGETS, UNLIMITED
 from tests.system import free_port
 from tests.waiting import PATIENCE_SECONDS, until
@@ -201,7 +202,11 @@ def ask_many(number: int, port: int, partners: list[Known]) -> int:
         assert response.headers["X-Request-Id"] == request_id
         if "code" in expected:
             [error] = answer["errors"]
-            assert error["extensions"] == expected | {"requestId": request_id}
+            assert error["extensions"] == {
+                **expected,
+                "docUrl": page_of(expected["code"]),
+                "requestId": request_id,
+            }
             assert not (answer.get("data") or {}).get("issuer")
         else:
             assert answer == expected, document

@@ -11,7 +11,7 @@ from marketdata.books.orderbook import ASK, BID, Change
 from marketdata.models import OrderBookHead
 from partnerapi.core.times import to_rfc3339
 from partnerapi.sandbox.data.approvals import approved_key
-from tests.characters import START, Ask, World
+from tests.characters import START, Ask, World, page_of
 
 BOOK = "sequence at bids { price quantity } asks { price quantity }"
 ONE = f"query ($id: ID!, $depth: Int) {{ token(id: $id) {{ orderBook(depth: $depth) {{ {BOOK} }} }} }}"  # noqa: E501
@@ -132,6 +132,7 @@ def test_refuses_other_depths(depth: int, token: Token, partner: Ask):
         "code": "BAD_USER_INPUT",
         "argument": "depth",
         "maximum": 50,
+        "docUrl": page_of("BAD_USER_INPUT"),
         "requestId": answer.headers["X-Request-Id"],
     }
 

@@ -26,7 +26,7 @@ from partnerapi.graphql.pages import read_pages
 from partnerapi.graphql.resolvers import Info
 from partnerapi.graphql.statements import OrderedList, OrderKey
 from partnerapi.schema import schema
-from tests.characters import Ask, World
+from tests.characters import Ask, World, page_of
 from tests.owner import as_committed
 from tests.tiers import count
 
@@ -306,6 +306,7 @@ def test_sizes_are_refused_beyond_the_limits_and_never_clamped(
     for size in (-1, 101, 2**31 - 1):
         refusal = rows.fails(partner, **{argument: size})
         assert refusal.pop("requestId")
+        assert refusal.pop("docUrl") == page_of("BAD_USER_INPUT")
         assert refusal == {
             "code": "BAD_USER_INPUT",
             "argument": argument,

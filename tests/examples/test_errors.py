@@ -8,6 +8,7 @@ from uuid import UUID
 
 import orjson
 import pytest
+from django.conf import settings
 from django.test import Client
 
 from accounts.access import Caller
@@ -226,6 +227,10 @@ def test_the_request_of_a_code_gets_its_answer(
     example = orjson.loads(shown)
     assert differences(example, body) == []
     assert wordings(example) == wordings(body)
+    site = settings.PARTNER_API_SITE
+    for error in body["errors"]:
+        page = error["extensions"]["docUrl"].removeprefix(site)
+        assert Client().get(page, secure=True).status_code == 200
 
 
 def wordings(body: dict[str, Any]) -> list[list[str]]:

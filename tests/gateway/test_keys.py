@@ -17,7 +17,7 @@ from accounts.keys.uses import KeyUses, uses
 from partnerapi.gateway import authentication
 from partnerapi.gateway.authentication import CACHE_SECONDS
 from partnerapi.sandbox.data.approvals import approved_key
-from tests.characters import Answer, Ask, World
+from tests.characters import Answer, Ask, World, page_of
 from tests.gateway.conftest import WebServer
 from tests.owner import as_owner, remove_approvals
 
@@ -89,6 +89,7 @@ def test_refuses_every_dead_key_in_the_same_words(world: World):
                     "message": REFUSED,
                     "extensions": {
                         "code": "UNAUTHENTICATED",
+                        "docUrl": page_of("UNAUTHENTICATED"),
                         "requestId": answer.headers["X-Request-Id"],
                     },
                 }

@@ -15,7 +15,7 @@ from django.test import Client
 from partnerapi.gateway import requests
 from partnerapi.gateway.refusals import BadRequest
 from partnerapi.gateway.throttling import local_buckets
-from tests.characters import Answer, Ask, World
+from tests.characters import Answer, Ask, World, page_of
 from tests.gateway.conftest import WebServer
 from tests.owner import as_committed, break_table
 from tests.waiting import PATIENCE_SECONDS
@@ -359,6 +359,7 @@ def test_tells_twenty_errors_and_counts_the_others(stranger: Ask):
         "extensions": {
             "code": "BAD_USER_INPUT",
             "arguments": ["id", "slug", "lei"],
+            "docUrl": page_of("BAD_USER_INPUT"),
             "requestId": answer.headers["X-Request-Id"],
             "omittedErrors": 1,
         },
@@ -397,7 +398,11 @@ def test_ends_a_check_after_twenty_errors(
     assert len(answer.errors) == 21
     assert answer.errors[-1] == {
         "message": "There are more errors; checking stops after 20.",
-        "extensions": {"code": code, "requestId": answer.headers["X-Request-Id"]},
+        "extensions": {
+            "code": code,
+            "docUrl": page_of(code),
+            "requestId": answer.headers["X-Request-Id"],
+        },
     }
 
 
@@ -417,7 +422,11 @@ def test_masks_a_crash_and_logs_it_by_its_request_id(
             {
                 "message": "Something went wrong on our side. Quote the requestId if "
                 "you report it.",
-                "extensions": {"code": "INTERNAL_SERVER_ERROR", "requestId": "crash-1"},
+                "extensions": {
+                    "code": "INTERNAL_SERVER_ERROR",
+                    "docUrl": page_of("INTERNAL_SERVER_ERROR"),
+                    "requestId": "crash-1",
+                },
             }
         ]
     }
@@ -450,7 +459,11 @@ def test_masks_a_crash_of_a_field(
                 "you report it.",
                 "locations": [{"line": 1, "column": 32}],
                 "path": ["issuer", "articles"],
-                "extensions": {"code": "INTERNAL_SERVER_ERROR", "requestId": "crash-2"},
+                "extensions": {
+                    "code": "INTERNAL_SERVER_ERROR",
+                    "docUrl": page_of("INTERNAL_SERVER_ERROR"),
+                    "requestId": "crash-2",
+                },
             }
         ],
     }

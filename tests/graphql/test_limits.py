@@ -8,7 +8,7 @@ from graphql import is_interface_type, is_object_type
 
 from partnerapi.graphql.documents import PreparedRequest, Refused, prepare
 from partnerapi.schema import schema
-from tests.characters import Ask, World
+from tests.characters import Ask, World, page_of
 
 
 def cost(query: str, variables: dict[str, Any] | None = None) -> int:
@@ -412,6 +412,7 @@ def test_refuses_other_pages(argument: str, size: int, world: World, partner: As
         "code": "BAD_USER_INPUT",
         "argument": argument,
         "maximum": 100,
+        "docUrl": page_of("BAD_USER_INPUT"),
         "requestId": answer.headers["X-Request-Id"],
     }
 

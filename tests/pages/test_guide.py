@@ -121,9 +121,7 @@ def test_there_are_prices():
 def test_its_first_lines_have_the_address_and_a_sandbox_key(settings, sandbox: bool):
     settings.PARTNER_API_SANDBOX = sandbox
     settings.PARTNER_API_SANDBOX_KEY = "service-apikey_demo_abc"
-    settings.PARTNER_API_BASE_URL = "https://api.lumen.test"
-    settings.PARTNER_API_LOCAL_URL = "http://localhost:9876"
+    settings.PARTNER_API_SITE = own = "https://api.lumen.test"
     filled = docs.filled_in(GUIDE)
-    own = "http://localhost:9876" if sandbox else "https://api.lumen.test"
     key = "service-apikey_demo_abc" if sandbox else docs.NO_KEY
     assert f"\nexport API={own}/graphql\nexport KEY='{key}'\n" in filled
