@@ -6,7 +6,7 @@ from partnerapi.exports.download import download
 from partnerapi.gateway.views import graphql_view
 from partnerapi.operations import probes
 from partnerapi.schema import schema
-from partnerapi.site import docs, pages, search
+from partnerapi.site import docs, feed, pages, search
 
 handler500 = pages.answer_failure
 
@@ -27,6 +27,7 @@ FOR_PARTNERS = [
     path("docs/search.json", search.index, name="search_index"),
     path("docs/fix", pages.fix, name="fix"),
     path("docs/fix/<str:name>", pages.fix_file, name="fix_file"),
+    path("docs/changelog.atom", feed.changes, name="changes"),
     path("docs/<slug:name>", docs.page, name="docs_page"),
     path("documents/<uuid:pk>/<str:name>", pages.document, name="document"),
     path("exports/<uuid:pk>", download, name="export"),

@@ -13,8 +13,14 @@ from partnerapi.urls import FOR_PARTNERS
 DOCS = [f"/docs/{name}" for name in (*docs.FOR_PARTNERS, *docs.FOR_OPERATORS)]
 OTHERS = ["/", "/docs", "/docs/schema", "/docs/clients", "/docs/fix"]
 PAGES = [*OTHERS, *DOCS]
-DOCUMENTS = [*PAGES[1:], "/schema.graphql", "/scalars.json", "/docs/search.json"]
-NO_PAGES = {"/graphql", "/graphiql", *DOCUMENTS[-3:]}
+DOCUMENTS = [
+    *PAGES[1:],
+    "/schema.graphql",
+    "/scalars.json",
+    "/docs/search.json",
+    "/docs/changelog.atom",
+]
+NO_PAGES = {"/graphql", "/graphiql", *DOCUMENTS[-4:]}
 each_page = pytest.mark.parametrize("path", PAGES)
 each_document = pytest.mark.parametrize("path", DOCUMENTS)
 
