@@ -237,6 +237,14 @@ def test_the_index_links_every_document(client):
         assert docs.read(name).lead in page
 
 
+@each_document
+def test_the_menu_has_the_documents_of_its_readers_only(client, name):
+    menu = text(client.get(f"/docs/{name}")).split("<main", 1)[0]
+    index = menu.split('<nav class="index"', 1)[1]
+    own = docs.FOR_PARTNERS if name in docs.FOR_PARTNERS else docs.FOR_OPERATORS
+    assert {n for n in NAMES if f'href="/docs/{n}"' in index} == {*own}
+
+
 def test_the_index_is_linked_from_every_page(client):
     for path in ("/", "/docs", "/docs/schema", "/docs/fix", "/docs/errors"):
         header = text(client.get(path)).split("<main", 1)[0]
