@@ -18,6 +18,7 @@ class PartnerAPIConfig(AppConfig):
         import_module("partnerapi.operations.checks")
         # Before those of apps, which need their tables.
         starting.checks.insert(0, "partnerapi.operations.starting.check_database")
+        starting.checks.append("partnerapi.sandbox.starting.check_seeded")
 
 
 def give_roles(*, using, **kwargs):

@@ -39,7 +39,7 @@ VARIABLES = {
     "EMAIL_FROM": Variable("str", "noreply@example.com", "platform@example.com", "sender of the e-mails to staff"),
     "PARTNER_API_PASSKEY_DOMAIN": Variable("str", "localhost", "admin.example.com", "host name of the back office, to which passkeys of staff are bound (WebAuthn's RP ID), over HTTPS; localhost in a sandbox"),
     "PARTNER_API_SANDBOX": Variable("bool", False, "true", "this installation is a sandbox: sandbox seed may write, and GraphiQL gets a key"),
-    "PARTNER_API_SANDBOX_KEY": Variable("str", "", "service-apikey_demo_…", "the key that GraphiQL uses in a sandbox"),
+    "PARTNER_API_SANDBOX_KEY": Variable("str", "", "service-apikey_demo_…", "the key that GraphiQL uses in a sandbox; where it is set, partners can drive the sandbox, and no process starts without sandbox data"),
     "PARTNER_API_BASE_URL": Variable("url", "https://api.example.com", "https://api.example.com", "production address, shown to partners"),
     "PARTNER_API_SANDBOX_URL": Variable("url", "https://sandbox.example.com", "https://sandbox.example.com", "sandbox address, shown to partners"),
     "PARTNER_API_LOCAL_URL": Variable("url", "http://localhost:8080", "http://localhost:8080", "local address, shown to developers"),
@@ -167,6 +167,8 @@ PARTNER_API_STAFF_OTP = not PARTNER_API_SANDBOX
 """Whether staff who may change the register need a second factor."""
 PARTNER_API_PASSKEY_DOMAIN: str = values["PARTNER_API_PASSKEY_DOMAIN"]
 PARTNER_API_SANDBOX_KEY: str = values["PARTNER_API_SANDBOX_KEY"]
+PARTNER_API_DRIVEN = PARTNER_API_SANDBOX and PARTNER_API_SANDBOX_KEY != ""
+"""Whether partners can drive the sandbox by mutations of its own."""
 PARTNER_API_BASE_URL: str = values["PARTNER_API_BASE_URL"]
 PARTNER_API_SANDBOX_URL: str = values["PARTNER_API_SANDBOX_URL"]
 PARTNER_API_LOCAL_URL: str = values["PARTNER_API_LOCAL_URL"]

@@ -1,3 +1,5 @@
+from importlib import import_module
+
 from django.conf import settings
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, path
@@ -10,6 +12,8 @@ from partnerapi.site import docs, feed, pages, search
 
 handler500 = pages.answer_failure
 
+if settings.PARTNER_API_DRIVEN:
+    schema = import_module("partnerapi.sandbox.schema").extended()
 FOR_PROBES = [
     path("healthz", probes.healthz, name="healthz"),
     path("readyz", probes.readyz, name="readyz"),
@@ -32,9 +36,12 @@ FOR_PARTNERS = [
     path("documents/<uuid:pk>/<str:name>", pages.document, name="document"),
     path("exports/<uuid:pk>", download, name="export"),
 ]
+FOR_SANDBOXES = [path("sandbox.graphql", pages.sandbox_sdl, name="sandbox_sdl")]
 served: list[URLPattern | URLResolver] = [*FOR_PROBES]
 if settings.PARTNER_API_SERVES != "admin":
     served = [*served, *FOR_PARTNERS]
+    if settings.PARTNER_API_DRIVEN:
+        served = [*served, *FOR_SANDBOXES]
 if settings.PARTNER_API_SERVES != "api":
     admin.autodiscover()
     served = [*served, path("admin/", admin.site.urls)]

@@ -80,6 +80,7 @@ SPEAKS_GRAPHQL = (
     "partnerapi.gateway",
     "partnerapi.exports.rows",
     "partnerapi.exports.schema",
+    "partnerapi.sandbox.schema",
     "partnerapi.schema",
     "partnerapi.site",
     "partnerapi.management.write.schema",

@@ -30,6 +30,7 @@ from partnerapi.schema import schema
 from partnerapi.site import reference
 
 SDL_FILE = settings.BASE_DIR / "partnerapi" / "schema.graphql"
+SANDBOX_SDL_FILE = settings.BASE_DIR / "partnerapi" / "sandbox" / "schema.graphql"
 EXAMPLES_DIRECTORY = settings.BASE_DIR / "templates" / "examples"
 CLIENTS = {
     "curl.sh": "curl",
@@ -137,6 +138,12 @@ def clients_page(endpoint: str = "") -> str:
 @require_safe
 def schema_sdl(request: HttpRequest) -> HttpResponse:
     return cacheable(request, sdl(), "text/plain; charset=utf-8")
+
+
+@require_safe
+def sandbox_sdl(request: HttpRequest) -> HttpResponse:
+    text = SANDBOX_SDL_FILE.read_text()
+    return cacheable(request, text, "text/plain; charset=utf-8")
 
 
 @require_safe

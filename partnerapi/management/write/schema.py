@@ -6,8 +6,9 @@ from django.utils import timezone
 from graphql import GraphQLSyntaxError, build_schema, print_schema
 
 from partnerapi.core.commands import CommandWithExamples
+from partnerapi.sandbox.schema import sdl
 from partnerapi.schema import schema
-from partnerapi.site.pages import SDL_FILE
+from partnerapi.site.pages import SANDBOX_SDL_FILE, SDL_FILE
 from partnerapi.site.released import RELEASED_FILE, find_breaks, strip_descriptions
 
 
@@ -57,6 +58,12 @@ examples:
         text = print_schema(schema) + "\n"
         if dry_run:
             return text
+        sandbox = sdl()
+        if check and SANDBOX_SDL_FILE.read_text() != sandbox:
+            raise CommandError(
+                "partnerapi/sandbox/schema.graphql differs from the mutations in the "
+                "code; run manage.py write schema and commit the file."
+            )
         if is_standard_output(SDL_FILE):
             raise CommandError(
                 f"Standard output is {SDL_FILE.name} itself; the shell may have "
@@ -78,6 +85,8 @@ examples:
             RELEASED_FILE.write_text(strip_descriptions(text))
         if not is_committed:
             SDL_FILE.write_text(text)
+        if not check:
+            SANDBOX_SDL_FILE.write_text(sandbox)
         said = "{} is the schema" if is_committed else "Wrote {}"
         lines = len(text.splitlines())
         return "\n".join([f"{said.format(SDL_FILE.name)}, {lines} lines.", *changes])

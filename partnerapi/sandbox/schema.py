@@ -1,0 +1,257 @@
+"""Mutations that drive a sandbox: what staff, banks and other partners do elsewhere."""
+
+import uuid
+
+import graphene
+from graphql import GraphQLSchema, print_type
+
+from accounts.access import Scope, check_scope
+from accounts.accounts.models import Account as AccountModel
+from accounts.accounts.models import AccountNotActive, Actor
+from accounts.accounts.schema import Account
+from accounts.cash.bank_statements import OtherBalance
+from accounts.cash.models import BankLine, CashAccount
+from accounts.people.schema import UserHolder
+from marketdata.replay.own_book import PARTNER
+from marketdata.trading import market
+from marketdata.trading.errors import OrderNotOpen
+from marketdata.trading.models import OrderStatus
+from marketdata.trading.round import Request
+from marketdata.trading.schema.answers import OrderRow
+from marketdata.trading.schema.mutations import own_order, within_time
+from marketdata.trading.schema.orders import Order
+from partnerapi import schema as base
+from partnerapi.core.database import value_of
+from partnerapi.core.errors import BadUserInput, NotFound, RequestTimeout
+from partnerapi.graphql.cost import MUTATION, OBJECT, Field
+from partnerapi.graphql.pages import read_rows
+from partnerapi.graphql.relay import key_of
+from partnerapi.graphql.resolvers import bind, check_first, needs
+from partnerapi.graphql.scalars import Uint64
+from partnerapi.sandbox.data.approvals import ASKER
+from partnerapi.sandbox.data.money import book
+
+MOST_CENTS = 100_000_000_000
+"""Of one deposit."""
+STAFF = Actor(ASKER, is_staff=True)
+
+
+class SandboxActivateInput(graphene.InputObjectType):
+    """The account to activate."""
+
+    account_id = graphene.ID(
+        name="accountID", required=True, description="One of your accounts."
+    )
+
+
+class SandboxDepositInput(graphene.InputObjectType):
+    """The account and the amount."""
+
+    account_id = graphene.ID(
+        name="accountID",
+        required=True,
+        description="One of your accounts, ACTIVE or SUSPENDED.",
+    )
+    amount = Uint64(required=True, description=f"Euro cents, from 1 to {MOST_CENTS:,}.")
+
+
+class SandboxFillInput(graphene.InputObjectType):
+    """The order to fill."""
+
+    order_id = graphene.ID(
+        name="orderID", required=True, description="One of your orders that is OPEN."
+    )
+
+
+class OfAccount:
+    account = graphene.Field(
+        Account, required=True, description="The account after the change."
+    )
+
+    @needs("account_id")
+    def resolve_account(payloads, info):
+        accounts = AccountModel.objects.of_partner(info.context.caller)
+        return read_rows("Account", info, accounts, [str(p.pk) for p in payloads])
+
+
+class SandboxActivatePayload(OfAccount, graphene.ObjectType):
+    """The account, ACTIVE."""
+
+
+class SandboxDepositPayload(OfAccount, graphene.ObjectType):
+    """The account with its cash."""
+
+
+class SandboxFillPayload(graphene.ObjectType):
+    """The order after the trades."""
+
+    order = Field(
+        Order,
+        required=True,
+        cost=OBJECT,
+        description="The order: FILLED, or still OPEN if no client of the sandbox has "
+        "what it needs.",
+    )
+
+    def resolve_order(payloads, info):
+        return [OrderRow(order) for order in payloads]
+
+
+def check_account(context, input):
+    check_scope(context.caller, Scope.ACCOUNTS_WRITE)
+
+
+def check_deposit(context, input):
+    check_account(context, input)
+    if input and not 1 <= input["amount"] <= MOST_CENTS:
+        raise BadUserInput(
+            f"`amount` is {input['amount']}; send 1 to {MOST_CENTS}.",
+            argument="input.amount",
+            maximum=MOST_CENTS,
+        )
+
+
+def check_fill(context, input):
+    check_scope(context.caller, Scope.TRADING_WRITE)
+
+
+def own_account(caller, text):
+    """
+    Raises:
+        NotFound
+    """
+    key = key_of(text, "Account")
+    account = AccountModel.objects.of_partner(caller).filter(pk=key).first()
+    if account is None:
+        raise NotFound("You have no account with this id.", argument="input.accountID")
+    return account
+
+
+def counterparties(order):
+    """Accounts of the sandbox's clients, other people's than the order's."""
+    return (
+        AccountModel.objects.filter(partner__login=PARTNER, status="ACTIVE")
+        .exclude(user_id=order.user_id)
+        .order_by("created_at", "id")
+    )
+
+
+def fill(order):
+    """Let the sandbox's clients trade with an order, and with those before it.
+
+    Raises:
+        OrderNotOpen
+    """
+    for account in counterparties(order):
+        if order.status != OrderStatus.OPEN:
+            break
+        request = Request(
+            account.pk,
+            1 - order.side,
+            order.remaining,
+            order.limit_price,
+            PARTNER,
+            time_in_force="IOC",
+        )
+        market.place_each(order.token_id, [request])
+        order.refresh_from_db()
+    return order
+
+
+class Mutation(graphene.ObjectType):
+    """The mutations that a sandbox has in addition."""
+
+    sandbox_activate = Field(
+        SandboxActivatePayload,
+        cost=MUTATION,
+        input=SandboxActivateInput(required=True, description="The account."),
+        description="Sandbox only: activate a PENDING account, as staff do after their "
+        "checks. Needs the scope `accounts:write`.",
+    )
+    sandbox_deposit = Field(
+        SandboxDepositPayload,
+        cost=MUTATION,
+        input=SandboxDepositInput(
+            required=True, description="The account and the amount."
+        ),
+        description="Sandbox only: pay cash into an account, as a bank's statement "
+        "brings it. Needs the scope `accounts:write`.",
+    )
+    sandbox_fill = Field(
+        SandboxFillPayload,
+        cost=MUTATION,
+        input=SandboxFillInput(required=True, description="The order."),
+        description="Sandbox only: clients of the sandbox trade with an open order at "
+        "its limit price, after the orders that precede it in the book. Needs the "
+        "scope `trading:write`.",
+    )
+
+    @check_first(check_account)
+    def resolve_sandbox_activate(roots, info, input):
+        account = own_account(info.context.caller, input["account_id"])
+        with within_time():
+            account.change_status("ACTIVE", STAFF, "Activated in the sandbox")
+        return [account]
+
+    @check_first(check_deposit)
+    def resolve_sandbox_deposit(roots, info, input):
+        account = own_account(info.context.caller, input["account_id"])
+        if account.status not in ("ACTIVE", "SUSPENDED"):
+            raise AccountNotActive(
+                f"The account is {account.status}; activate it first.",
+                status=account.status,
+            )
+        named = CashAccount.objects.get(account=account).deposit_reference
+        line = BankLine(
+            reference=f"SANDBOX {uuid.uuid4()}",
+            text=f"Deposit {named}",
+            amount=input["amount"],
+            date=value_of("SELECT current_date"),
+        )
+        try:
+            with within_time():
+                book([line])
+        except OtherBalance as error:
+            raise RequestTimeout(
+                "Another deposit was booked meanwhile. Nothing was changed; send the "
+                "same request again."
+            ) from error
+        return [account]
+
+    @check_first(check_fill)
+    def resolve_sandbox_fill(roots, info, input):
+        order = own_order(info.context.caller, input["order_id"])
+        if order.status != OrderStatus.OPEN:
+            raise OrderNotOpen(f"The order is {order.status}.", status=order.status)
+        with within_time():
+            return [fill(order)]
+
+
+class NoQuery(graphene.ObjectType):
+    """A schema has to have one."""
+
+    nothing = graphene.Int(description="Nothing.")
+
+
+def extended() -> GraphQLSchema:
+    """The schema of a sandbox: all of production's, and these mutations."""
+
+    class Extended(Mutation, base.Mutation):
+        class Meta:
+            name = "Mutation"
+            description = base.Mutation._meta.description
+
+    made = graphene.Schema(query=base.Query, mutation=Extended, types=[UserHolder])
+    return bind(made.graphql_schema)
+
+
+def sdl() -> str:
+    """The text that extends production's schema by these mutations."""
+    own = graphene.Schema(query=NoQuery, mutation=Mutation).graphql_schema
+    mutation = own.mutation_type
+    assert mutation is not None
+    mutation.description = None
+    known = {*base.schema.type_map, NoQuery._meta.name}
+    added = sorted(set(own.type_map) - known)
+    parts = [f"extend {print_type(mutation)}"]
+    return "\n\n".join([*parts, *(print_type(own.type_map[n]) for n in added)]) + "\n"

@@ -1,0 +1,139 @@
+"""The mutations that drive a sandbox, sent to one as `up` runs it."""
+
+import json
+import urllib.request
+import uuid
+from typing import Any
+
+import pytest
+from graphql import build_schema, extend_schema, parse
+
+from partnerapi.core.starting import StartRefused
+from partnerapi.sandbox.data.approvals import ASKER, colleague
+from partnerapi.sandbox.starting import check_seeded
+from partnerapi.site.pages import SANDBOX_SDL_FILE, SDL_FILE
+from tests.waiting import PATIENCE_SECONDS
+
+OPEN = """
+mutation { openAccount(input: {type: INDIVIDUAL, name: "Mara Holm",
+  email: "mara@holm.example", countryCode: "FR", reference: "%s"}) {
+  account { id status } } }
+"""
+ACTIVATE = """
+mutation ($id: ID!) { sandboxActivate(input: {accountID: $id}) {
+  account { id status } } }
+"""
+DEPOSIT = """
+mutation ($id: ID!, $amount: Uint64!) {
+  sandboxDeposit(input: {accountID: $id, amount: $amount}) {
+    account { cash { balance available } } } }
+"""
+MARKETS = """
+{ markets(phase: CONTINUOUS) { nodes { tickSize lotSize
+  token { id issuer { slug } orderBook(depth: 1) { asks { price } bids { price } } }
+} } }
+"""
+PLACE = """
+mutation ($account: ID!, $token: ID!, $quantity: Uint64!, $price: Uint64!) {
+  placeOrder(input: {accountID: $account, tokenID: $token, side: BUY,
+    quantity: $quantity, limitPrice: $price, timeInForce: GTC}) {
+    order { id status } } }
+"""
+FILL = """
+mutation ($id: ID!) { sandboxFill(input: {orderID: $id}) {
+  order { status filledQuantity } } }
+"""
+OWNED = """
+query ($id: String!) { account(id: $id) {
+  positions(first: 1) { nodes { quantity token { id } } } } }
+"""
+
+
+@pytest.fixture
+def ask(running_server: dict) -> Any:
+    def send(query: str, **variables: Any) -> Any:
+        headers = {
+            "Content-Type": "application/json",
+            "X-Token-Auth": running_server["key"],
+            "Idempotency-Key": str(uuid.uuid4()),
+        }
+        body = json.dumps({"query": query, "variables": variables}).encode()
+        request = urllib.request.Request(running_server["graphql"], body, headers)
+        with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as response:
+            return json.load(response)
+
+    return send
+
+
+def told(answer: Any) -> Any:
+    assert "errors" not in answer, answer
+    return answer["data"]
+
+
+def code(answer: Any) -> str:
+    [error] = answer["errors"]
+    return error["extensions"]["code"]
+
+
+def test_leads_a_new_client_to_units_of_a_company(ask: Any):
+    opened = told(ask(OPEN % uuid.uuid4()))["openAccount"]["account"]
+    assert opened["status"] == "PENDING"
+    account = opened["id"]
+    assert code(ask(DEPOSIT, id=account, amount=1)) == "ACCOUNT_NOT_ACTIVE"
+
+    active = told(ask(ACTIVATE, id=account))["sandboxActivate"]["account"]
+    assert active == {"id": account, "status": "ACTIVE"}
+    assert code(ask(DEPOSIT, id=account, amount=0)) == "BAD_USER_INPUT"
+    paid = told(ask(DEPOSIT, id=account, amount=5_000_000))["sandboxDeposit"]
+    assert paid["account"]["cash"] == {"balance": 5_000_000, "available": 5_000_000}
+
+    traded = [
+        market
+        for market in told(ask(MARKETS))["markets"]["nodes"]
+        if market["token"]["orderBook"]["bids"]
+    ]
+    market, token = traded[0], traded[0]["token"]
+    price = token["orderBook"]["bids"][0]["price"]
+    placed = told(
+        ask(
+            PLACE,
+            account=account,
+            token=token["id"],
+            quantity=market["lotSize"],
+            price=price,
+        )
+    )["placeOrder"]["order"]
+    filled = told(ask(FILL, id=placed["id"]))["sandboxFill"]["order"]
+    assert filled == {"status": "FILLED", "filledQuantity": market["lotSize"]}
+    assert code(ask(FILL, id=placed["id"])) == "ORDER_NOT_OPEN"
+    [position] = told(ask(OWNED, id=account))["account"]["positions"]["nodes"]
+    assert position == {"quantity": market["lotSize"], "token": {"id": token["id"]}}
+
+
+def test_reaches_nothing_of_another_partner(ask: Any):
+    other = f"Account|{uuid.uuid4()}"
+    assert code(ask(ACTIVATE, id=other)) == "NOT_FOUND"
+    assert code(ask(DEPOSIT, id=other, amount=1)) == "NOT_FOUND"
+    assert code(ask(FILL, id=f"Order|{uuid.uuid4()}")) == "NOT_FOUND"
+
+
+def test_stands_in_a_file_of_its_own_and_not_in_that_of_production(
+    running_server: dict, client: Any
+):
+    address = running_server["graphql"].replace("/graphql", "/sandbox.graphql")
+    with urllib.request.urlopen(address, timeout=PATIENCE_SECONDS) as response:
+        assert response.read() == SANDBOX_SDL_FILE.read_bytes()
+    production = build_schema(SDL_FILE.read_text())
+    both = extend_schema(production, parse(SANDBOX_SDL_FILE.read_text()))
+    added = set(both.mutation_type.fields) - set(production.mutation_type.fields)
+    assert added == {"sandboxActivate", "sandboxDeposit", "sandboxFill"}
+    assert client.get("/sandbox.graphql").status_code == 404
+
+
+def test_is_refused_where_the_database_is_not_seeded(db: None, settings: Any):
+    check_seeded()
+    settings.PARTNER_API_DRIVEN = True
+    with pytest.raises(StartRefused, match="no sandbox data"):
+        check_seeded()
+    colleague(ASKER)
+    check_seeded()
