@@ -137,7 +137,7 @@ def counterparties(order):
 
 
 def fill(order):
-    """Let the sandbox's clients trade with an order, and with those before it.
+    """Fill an order, and those before it, from the sandbox's clients.
 
     Raises:
         OrderNotOpen
