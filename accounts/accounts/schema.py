@@ -254,6 +254,19 @@ def check_update(context, input):
         )
 
 
+def own_account(caller, text):
+    """An account of the caller's, as it is.
+
+    Raises:
+        NotFound
+    """
+    key = key_of(text, "Account")
+    account = models.Account.objects.of_partner(caller).filter(pk=key).first()
+    if account is None:
+        raise NotFound("You have no account with this id.", argument="input.accountID")
+    return account
+
+
 class Mutation(graphene.ObjectType):
     update_account_status = Field(
         UpdateAccountStatusPayload,
@@ -271,12 +284,7 @@ class Mutation(graphene.ObjectType):
     @check_first(check_update)
     def resolve_update_account_status(roots, info, input):
         caller = info.context.caller
-        key = key_of(input["account_id"], "Account")
-        account = models.Account.objects.of_partner(caller).filter(pk=key).first()
-        if account is None:
-            raise NotFound(
-                "You have no account with this id.", argument="input.accountID"
-            )
+        account = own_account(caller, input["account_id"])
         actor = models.Actor(caller.login, is_staff=False)
         try:
             with name_locked_row():

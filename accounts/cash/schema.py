@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import graphene
 
 from accounts.access import Scope, check_scope, requires
-from accounts.accounts.models import Account as AccountModel
+from accounts.accounts.schema import own_account
 from accounts.applicants.models import REFERENCE
 from accounts.cash import models
 from accounts.cash.withdrawals import request_withdrawal
-from partnerapi.core.errors import BadUserInput, NotFound, RequestTimeout
+from partnerapi.core.errors import BadUserInput, RequestTimeout
 from partnerapi.core.lock_waits import LockTimeout, name_locked_row
 from partnerapi.graphql.cost import FOUND, MUTATION, Field
 from partnerapi.graphql.pages import Page, read_pages, read_rows
@@ -18,7 +18,6 @@ from partnerapi.graphql.relay import (
     Connection,
     connection_field,
     enumeration,
-    key_of,
 )
 from partnerapi.graphql.resolvers import check_first, column, needs
 from partnerapi.graphql.scalars import Time, Uint64
@@ -319,12 +318,7 @@ class Mutation(graphene.ObjectType):
     @check_first(check_request)
     def resolve_request_withdrawal(roots, info, input):
         caller = info.context.caller
-        key = key_of(input["account_id"], "Account")
-        account = AccountModel.objects.of_partner(caller).filter(pk=key).first()
-        if account is None:
-            raise NotFound(
-                "You have no account with this id.", argument="input.accountID"
-            )
+        account = own_account(caller, input["account_id"])
         try:
             with name_locked_row():
                 withdrawal = request_withdrawal(

@@ -8,7 +8,7 @@ from graphql import GraphQLSchema, print_type
 from accounts.access import Scope, check_scope
 from accounts.accounts.models import Account as AccountModel
 from accounts.accounts.models import AccountNotActive, Actor
-from accounts.accounts.schema import Account
+from accounts.accounts.schema import Account, own_account
 from accounts.cash.bank_statements import OtherBalance
 from accounts.cash.models import BankLine, CashAccount
 from accounts.people.schema import UserHolder
@@ -22,11 +22,10 @@ from marketdata.trading.schema.mutations import own_order, within_time
 from marketdata.trading.schema.orders import Order
 from partnerapi import schema as base
 from partnerapi.core.database import value_of
-from partnerapi.core.errors import BadUserInput, NotFound, RequestTimeout
+from partnerapi.core.errors import BadUserInput, RequestTimeout
 from partnerapi.graphql.cost import MUTATION, OBJECT, Field
 from partnerapi.graphql.pages import read_rows
-from partnerapi.graphql.relay import key_of
-from partnerapi.graphql.resolvers import bind, check_first, needs
+from partnerapi.graphql.resolvers import bind, check_first
 from partnerapi.graphql.scalars import Uint64
 from partnerapi.sandbox.data.approvals import ASKER
 from partnerapi.sandbox.data.money import book
@@ -68,7 +67,6 @@ class OfAccount:
         Account, required=True, description="The account after the change."
     )
 
-    @needs("account_id")
     def resolve_account(payloads, info):
         accounts = AccountModel.objects.of_partner(info.context.caller)
         return read_rows("Account", info, accounts, [str(p.pk) for p in payloads])
@@ -115,18 +113,6 @@ def check_fill(context, input):
     check_scope(context.caller, Scope.TRADING_WRITE)
 
 
-def own_account(caller, text):
-    """
-    Raises:
-        NotFound
-    """
-    key = key_of(text, "Account")
-    account = AccountModel.objects.of_partner(caller).filter(pk=key).first()
-    if account is None:
-        raise NotFound("You have no account with this id.", argument="input.accountID")
-    return account
-
-
 def counterparties(order):
     """Accounts of the sandbox's clients, other people's than the order's."""
     return (
@@ -137,11 +123,7 @@ def counterparties(order):
 
 
 def fill(order):
-    """Fill an order, and those before it, from the sandbox's clients.
-
-    Raises:
-        OrderNotOpen
-    """
+    """Fill an order, and those before it, from the sandbox's clients."""
     for account in counterparties(order):
         if order.status != OrderStatus.OPEN:
             break
@@ -227,12 +209,6 @@ class Mutation(graphene.ObjectType):
             return [fill(order)]
 
 
-class NoQuery(graphene.ObjectType):
-    """A schema has to have one."""
-
-    nothing = graphene.Int(description="Nothing.")
-
-
 def extended() -> GraphQLSchema:
     """The schema of a sandbox: all of production's, and these mutations."""
 
@@ -247,11 +223,10 @@ def extended() -> GraphQLSchema:
 
 def sdl() -> str:
     """The text that extends production's schema by these mutations."""
-    own = graphene.Schema(query=NoQuery, mutation=Mutation).graphql_schema
+    own = graphene.Schema(query=base.Query, mutation=Mutation).graphql_schema
     mutation = own.mutation_type
     assert mutation is not None
     mutation.description = None
-    known = {*base.schema.type_map, NoQuery._meta.name}
-    added = sorted(set(own.type_map) - known)
+    added = sorted(set(own.type_map) - set(base.schema.type_map))
     parts = [f"extend {print_type(mutation)}"]
     return "\n\n".join([*parts, *(print_type(own.type_map[n]) for n in added)]) + "\n"
