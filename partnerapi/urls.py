@@ -12,6 +12,7 @@ from partnerapi.site import docs, feed, pages, search
 
 handler500 = pages.answer_failure
 
+# Nothing else loads what only a sandbox has.
 if settings.PARTNER_API_DRIVEN:
     schema = import_module("partnerapi.sandbox.schema").extended()
 FOR_PROBES = [

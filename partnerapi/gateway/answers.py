@@ -76,10 +76,10 @@ def error_entry(
         extensions = {"code": INTERNAL_SERVER_ERROR}
     if len(entry["message"]) > MAX_MESSAGE:
         entry["message"] = entry["message"][:MAX_MESSAGE] + "…"
-    return {**entry, "extensions": told(extensions, request_id)}  # type: ignore[dict-item]
+    return {**entry, "extensions": with_references(extensions, request_id)}  # type: ignore[dict-item]
 
 
-def told(extensions: dict[str, Any], request_id: str) -> dict[str, Any]:
+def with_references(extensions: dict[str, Any], request_id: str) -> dict[str, Any]:
     """The members of an error with the request's id and the page of its code."""
     page = f"{settings.PARTNER_API_SITE}/docs/schema/error.{extensions['code']}"
     return {**extensions, "docUrl": page, "requestId": request_id}
@@ -96,5 +96,5 @@ def prefix_paths(
 def refusal_entry(
     code: str, message: str, request_id: str, **details: Any
 ) -> dict[str, Any]:
-    extensions = told({"code": code, **details}, request_id)
+    extensions = with_references({"code": code, **details}, request_id)
     return {"message": message, "extensions": extensions}

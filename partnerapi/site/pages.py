@@ -3,6 +3,7 @@
 import json
 import secrets
 import sys
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -346,13 +347,16 @@ def reference_page() -> str:
 @cache
 def reference_entries() -> dict[str, str]:
     """The pages of operations, types and codes, by the last part of their address."""
-    html: dict[str, str] = {}
-    for section in reference.sections(schema):
-        for entry in section.entries:
-            context = {"entry": entry, "section": section}
-            html[entry.anchor] = render_to_string("schema_entry.html", context)
-    errors = reference.errors()
-    for error in errors:
-        context = {"error": error, "errors": errors}
-        html[error.anchor] = render_to_string("schema_error.html", context)
-    return html
+    shown: list[tuple[str, str, Sequence[reference.Entry | reference.PublishedError]]]
+    shown = [
+        ("schema_entry.html", section.title, section.entries)
+        for section in reference.sections(schema)
+    ]
+    shown.append(("schema_error.html", "Errors", reference.errors()))
+    return {
+        entry.anchor: render_to_string(
+            template, {"entry": entry, "title": title, "entries": entries}
+        )
+        for template, title, entries in shown
+        for entry in entries
+    }

@@ -109,6 +109,10 @@ class PublishedError:
         return f"error.{self.code}"
 
     @property
+    def name(self) -> str:
+        return self.code
+
+    @property
     def meaning(self) -> SafeString:
         return text(self.plain)
 

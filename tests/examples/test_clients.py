@@ -85,7 +85,9 @@ def build_typescript(name: str, directory: Path, environment: dict[str, str]) ->
     for file in (name, *CONFIGURATIONS):
         (directory / file).write_bytes((PROGRAMS / file).read_bytes())
     site = environment["PARTNER_API_URL"].removesuffix("/graphql")
-    with urllib.request.urlopen(f"{site}/scalars.json") as response:
+    with urllib.request.urlopen(
+        f"{site}/scalars.json", timeout=PATIENCE_SECONDS
+    ) as response:
         (directory / "scalars.json").write_bytes(response.read())
     for script, *options in (
         (CODEGEN, "--config", "codegen.cjs"),
@@ -115,7 +117,9 @@ class LosesAnswers(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         site = self.target.removesuffix("/graphql")
-        with urllib.request.urlopen(site + self.path) as response:
+        with urllib.request.urlopen(
+            site + self.path, timeout=PATIENCE_SECONDS
+        ) as response:
             self.answer(response)
 
     def do_POST(self) -> None:
