@@ -15,10 +15,11 @@ from partnerapi.site.released import RELEASED_FILE, find_breaks, strip_descripti
 class Command(CommandWithExamples):
     help = """Write the GraphQL schema to partnerapi/schema.graphql, which is committed.
 
-The file is served at /schema.graphql and compared in the tests. The command writes the
-file itself: a shell redirection (> FILE) would empty it first. A change that breaks
-clients of the last release is refused. For a release, --release also writes the schema
-to partnerapi/released.graphql; --breaking does so even if it breaks clients.
+The file is served at /schema.graphql and compared in the tests. What only a sandbox has
+is written to partnerapi/sandbox/schema.graphql. The command writes the file itself: a
+shell redirection (> FILE) would empty it first. A change that breaks clients of the
+last release is refused. For a release, --release also writes the schema to
+partnerapi/released.graphql; --breaking does so even if it breaks clients.
 
 examples:
   manage.py write schema
