@@ -2,10 +2,12 @@
 
 from django.utils import timezone
 
-from accounts.access import Caller, check_scope, missing_grant
+from accounts.access import Caller, Unauthenticated, check_scope, missing_grant
 from accounts.keys.models import ApiKey
 from issuers.callers import caller_of
-from partnerapi.exports.models import SCOPES_OF_EXPORTS, Export
+from issuers.models import Token
+from partnerapi.exports.connections import CONNECTIONS
+from partnerapi.exports.models import Export
 
 
 def check_access(export: Export, caller: Caller) -> None:
@@ -14,27 +16,51 @@ def check_access(export: Export, caller: Caller) -> None:
     Raises:
         Forbidden: the key lacks the scope, or the partner the grant.
     """
-    check_scope(caller, SCOPES_OF_EXPORTS[export.connection])
-    if export.issuer_id is not None and not caller.may_see(str(export.issuer_id)):
+    check_scopes(export.connection, caller)
+    if not sees_object(export, caller):
         raise missing_grant(str(export.issuer_id))
+
+
+def check_scopes(connection: str, caller: Caller | None) -> None:
+    """Refuse a caller whose key lacks one of the connection's scopes.
+
+    Raises:
+        Unauthenticated: the request has no key.
+        Forbidden
+    """
+    if caller is None:
+        raise Unauthenticated(
+            "An export needs an API key: send it in the X-Token-Auth header."
+        )
+    for scope in CONNECTIONS[connection].scopes:
+        check_scope(caller, scope)
+
+
+def sees_object(export: Export, caller: Caller) -> bool:
+    """Whether the caller may see the issuer or the token that the export is of."""
+    if export.issuer_id is None or caller.may_see(str(export.issuer_id)):
+        return True
+    if CONNECTIONS[export.connection].needs_grant:
+        return False
+    tokens = Token.objects.visible_to(caller)
+    return export.token_id is None or tokens.filter(pk=export.token_id).exists()
 
 
 def reader_of(export: Export) -> Caller | None:
     """Whoever may read the connection for the export's partner now, or None.
 
-    It needs a live key with the scope, and the grant.
+    It needs a live key with the scopes, and the grant.
     """
     key = (
         ApiKey.objects.live(timezone.now())
         .select_related("partner")
         .filter(
             partner=export.partner_id,
-            scopes__contains=[SCOPES_OF_EXPORTS[export.connection]],
+            scopes__contains=list(CONNECTIONS[export.connection].scopes),
         )
         .first()
     )
     if key is None:
         return None
     caller = caller_of(key)
-    issuer_id = export.issuer_id
-    return caller if issuer_id is None or caller.may_see(str(issuer_id)) else None
+    return caller if sees_object(export, caller) else None

@@ -18,7 +18,7 @@ class ExportAdmin(ReadOnlyAdmin):
     ordering = ["-id"]
     show_full_result_count = False
     fields = [
-        "id", "partner", "connection", "issuer_id", "token_id", "date",
+        "id", "partner", "connection", "issuer_id", "token_id", "account_id", "date",
         "last_sequence", "status", "place", "rows", "size_bytes", "members", "cursor",
         "is_written", "charged", "attempts", "due_at", "reason", "created_at",
         "ended_at", "expires_at",

@@ -1,18 +1,21 @@
 """Begins an export: fixes what it is of, and the instant of its rows."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
 
 from accounts.access import Caller
+from accounts.accounts.models import Account
 from accounts.keys.models import Partner
 from issuers.models import Issuer, Token
 from issuers.register.captable import tokens_as_of
 from partnerapi.core.errors import BadUserInput, NotFound, PartnerAPIError
 from partnerapi.core.postgresql.timing import untimed
 from partnerapi.exports.access import check_access
-from partnerapi.exports.models import Export, ExportedConnection
+from partnerapi.exports.connections import CONNECTIONS
+from partnerapi.exports.models import Export
 
 MOST_KEPT = 100
 """Exports of one partner that wait, are written, or can be downloaded."""
@@ -30,42 +33,41 @@ class TooManyExports(PartnerAPIError):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a partner asks for: ids as uuids, None where none is given, or malformed."""
+    """What a partner asks for.
+
+    `named_by` is the member of the input that names what the connection is of, and
+    `key` its uuid, None where it is malformed.
+    """
 
     connection: str
-    issuer_id: str | None = None
-    token_id: str | None = None
+    named_by: str | None = None
+    key: str | None = None
     date: datetime | None = None
 
 
-OF_INSTANT = (ExportedConnection.HOLDERS, ExportedConnection.TRANSACTIONS)
-"""Connections whose past is kept, so that any instant can be asked for."""
-NAMED_BY: dict[str, str | None] = {
-    ExportedConnection.HOLDERS: "issuerID",
-    ExportedConnection.TRANSACTIONS: "tokenID",
-    ExportedConnection.LEGACY_SHAREHOLDERS: "issuerID",
-    ExportedConnection.ACCOUNTS: None,
-    ExportedConnection.ORDERS: None,
-    ExportedConnection.EXECUTIONS: None,
-    ExportedConnection.POSITIONS: None,
-}
-"""The member of the input that names what the connection is of."""
-
-
-def check_members(connection: str, given: set[str]) -> None:
+def check_members(
+    connection: str, named: Collection[str], date: datetime | None
+) -> None:
     """Refuse members of the input that do not go with the connection.
+
+    `named` are those that name what it is of.
 
     Raises:
         BadUserInput
     """
-    wanted = NAMED_BY[connection]
-    for name in ("issuerID", "tokenID"):
-        if (name in given) != (name == wanted):
-            rule = "needs" if name == wanted else "does not accept"
+    exported = CONNECTIONS[connection]
+    for name in named:
+        if name not in exported.paths:
             raise BadUserInput(
-                f"An export of {connection} {rule} `{name}`.", argument=f"input.{name}"
+                f"An export of {connection} does not accept `{name}`.",
+                argument=f"input.{name}",
             )
-    if "date" in given and connection not in OF_INSTANT:
+    if not named and None not in exported.paths:
+        [name] = filter(None, exported.paths)
+        raise BadUserInput(
+            f"An export of {connection} needs `{name}`.", argument=f"input.{name}"
+        )
+    if date is not None and not exported.of_instant:
         raise BadUserInput(
             f"An export of {connection} does not accept `date`: its rows are as of "
             "the time of writing.",
@@ -77,31 +79,39 @@ def create_export(caller: Caller, wanted: Wanted) -> Export:
     """Begin an export; a worker writes it.
 
     Raises:
-        NotFound: there is no such issuer, or no such token that the caller may see.
+        NotFound: there is no such issuer, no such token that the caller may see, or no
+            such account of the caller's.
         Forbidden: the caller has no grant for the issuer.
         RequestTimeout: a writer holds the ledger for too long.
         TooManyExports
     """
     export = Export(partner_id=caller.partner_id, connection=wanted.connection)
-    match NAMED_BY[wanted.connection]:
+    keys = [] if wanted.key is None else [wanted.key]
+    match wanted.named_by:
         case "issuerID":
-            issuers = Issuer.objects.filter(pk__in=present(wanted.issuer_id))
+            issuers = Issuer.objects.filter(pk__in=keys)
             export.issuer_id = issuers.values_list("pk", flat=True).first()
             if export.issuer_id is None:
                 raise NotFound(
                     "There is no issuer with this id.", argument="input.issuerID"
                 )
         case "tokenID":
-            tokens = Token.objects.visible_to(caller)
-            token = tokens.filter(pk__in=present(wanted.token_id)).first()
+            token = Token.objects.visible_to(caller).filter(pk__in=keys).first()
             if token is None:
                 raise NotFound(
                     "There is no token with this id that you may see.",
                     argument="input.tokenID",
                 )
             export.issuer_id, export.token_id = token.issuer_id, token.pk
+        case "accountID":
+            accounts = Account.objects.of_partner(caller).filter(pk__in=keys)
+            export.account_id = accounts.values_list("pk", flat=True).first()
+            if export.account_id is None:
+                raise NotFound(
+                    "You have no account with this id.", argument="input.accountID"
+                )
     check_access(export, caller)
-    if wanted.connection in OF_INSTANT:
+    if CONNECTIONS[wanted.connection].of_instant:
         # Once it is fixed, nothing is entered at or before the instant.
         date, [tokens] = tokens_as_of([str(export.issuer_id)], wanted.date)
         export.date = datetime.fromisoformat(date)
@@ -122,7 +132,3 @@ def create_export(caller: Caller, wanted: Wanted) -> Export:
             )
         export.save(force_insert=True)
     return export
-
-
-def present(key: str | None) -> list[str]:
-    return [] if key is None else [key]

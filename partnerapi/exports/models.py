@@ -8,36 +8,16 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.db.models.lookups import LessThanOrEqual
 
-from accounts.access import Caller, Scope
+from accounts.access import Caller
 from accounts.keys.models import Partner
+from issuers.models import Token
 from partnerapi.core.constraints import check
 from partnerapi.core.database import delete_in_batches
+from partnerapi.exports.connections import CONNECTIONS, ExportedConnection
 
 MOST_AT_WORK = 2
 """Exports of one partner that are written at the same time."""
 MEMBER_BYTES = 1024 * 1024
-
-
-class ExportedConnection(models.TextChoices):
-    HOLDERS = "HOLDERS", "Holders"
-    TRANSACTIONS = "TRANSACTIONS", "Transactions"
-    LEGACY_SHAREHOLDERS = "LEGACY_SHAREHOLDERS", "Legacy shareholders"
-    ACCOUNTS = "ACCOUNTS", "Accounts"
-    ORDERS = "ORDERS", "Orders"
-    EXECUTIONS = "EXECUTIONS", "Executions"
-    POSITIONS = "POSITIONS", "Positions"
-
-
-SCOPES_OF_EXPORTS: dict[str, Scope] = {
-    ExportedConnection.HOLDERS: Scope.CAPTABLE_READ,
-    ExportedConnection.TRANSACTIONS: Scope.CAPTABLE_READ,
-    ExportedConnection.LEGACY_SHAREHOLDERS: Scope.SHAREHOLDERS_READ,
-    ExportedConnection.ACCOUNTS: Scope.ACCOUNTS_READ,
-    ExportedConnection.ORDERS: Scope.TRADING_READ,
-    ExportedConnection.EXECUTIONS: Scope.TRADING_READ,
-    ExportedConnection.POSITIONS: Scope.TRADING_READ,
-}
-"""The scope that each connection needs, and its export, too."""
 
 
 class ExportQuerySet(models.QuerySet["Export"]):
@@ -48,12 +28,17 @@ class ExportQuerySet(models.QuerySet["Export"]):
         """The partner's exports, as far as the key's scopes and grants go now."""
         if caller is None:
             return self.none()
-        read = [c for c, scope in SCOPES_OF_EXPORTS.items() if scope in caller.scopes]
+        read = {c for c, e in CONNECTIONS.items() if caller.scopes.issuperset(e.scopes)}
         exports = self.of_partner(caller).filter(connection__in=read)
         if caller.granted_issuers is None:
             return exports
-        granted = Q(issuer_id__in=caller.granted_issuers)
-        return exports.filter(Q(issuer_id__isnull=True) | granted)
+        open_to_all = {c for c in read if not CONNECTIONS[c].needs_grant}
+        tokens = Token.objects.visible_to(caller).values("pk")
+        return exports.filter(
+            Q(issuer_id__in=caller.granted_issuers)
+            | Q(connection__in=open_to_all, token_id__isnull=True)
+            | Q(connection__in=open_to_all, token_id__in=tokens)
+        )
 
     def prune(self, advance: Callable[[int], object] = lambda done: None) -> int:
         """Delete what is no longer kept, in committed batches; return how many rows.
@@ -91,6 +76,7 @@ class Export(models.Model):
     # What these name may be gone before the export is.
     issuer_id = models.UUIDField(null=True)
     token_id = models.UUIDField(null=True)
+    account_id = models.UUIDField(null=True)
     date = models.DateTimeField(null=True, help_text="The instant of its rows.")
     last_sequence = models.BigIntegerField(
         null=True, help_text="The last transaction that it contains."
@@ -145,17 +131,46 @@ class Export(models.Model):
             ),
             check(
                 "export_names_what_it_is_of",
-                Q(connection="HOLDERS", issuer_id__isnull=False)
+                Q(
+                    connection__in=[
+                        "HOLDERS",
+                        "ARTICLES",
+                        "FINANCIAL_DATA",
+                        "LEGACY_SHAREHOLDERS",
+                    ],
+                    issuer_id__isnull=False,
+                )
                 | Q(
                     connection="TRANSACTIONS",
                     issuer_id__isnull=False,
                     token_id__isnull=False,
                     last_sequence__isnull=False,
                 )
-                | Q(connection="LEGACY_SHAREHOLDERS", issuer_id__isnull=False)
                 | Q(
-                    connection__in=["ACCOUNTS", "ORDERS", "EXECUTIONS", "POSITIONS"],
+                    connection__in=["PRICES", "TRADES", "TRADING_DAYS"],
+                    issuer_id__isnull=False,
+                    token_id__isnull=False,
+                )
+                | Q(connection="TOKENS", token_id__isnull=True, account_id__isnull=True)
+                | Q(
+                    connection__in=["STATUS_CHANGES", "CASH_ENTRIES", "WITHDRAWALS"],
+                    account_id__isnull=False,
+                )
+                | Q(
+                    connection__in=["ORDERS", "EXECUTIONS", "POSITIONS"],
                     issuer_id__isnull=True,
+                )
+                | Q(
+                    connection__in=[
+                        "ISSUERS",
+                        "MARKETS",
+                        "INDUSTRY_BENCHMARKS",
+                        "ACCOUNTS",
+                        "EVENTS",
+                        "GRANTS",
+                    ],
+                    issuer_id__isnull=True,
+                    account_id__isnull=True,
                 ),
             ),
             check(

@@ -1,44 +1,37 @@
 """Exports in the schema: to ask for one, and to see how far it is."""
 
+from dataclasses import replace
 from datetime import datetime
 
 import graphene
 from django.utils import timezone
 
-from accounts.access import Unauthenticated, check_scope
+from accounts.access import Unauthenticated
 from partnerapi.core.errors import RequestTimeout
 from partnerapi.core.lock_waits import LockTimeout, name_locked_row
 from partnerapi.exports import models
-from partnerapi.exports.access import check_access
+from partnerapi.exports.access import check_access, check_scopes
+from partnerapi.exports.connections import (
+    CONNECTIONS,
+    TYPES_NAMED,
+    named,
+    rights,
+)
+from partnerapi.exports.connections import ExportedConnection as Connection
 from partnerapi.exports.creation import Wanted, check_members, create_export
 from partnerapi.exports.download import address
-from partnerapi.exports.models import SCOPES_OF_EXPORTS
 from partnerapi.graphql.cost import MUTATION, Field
 from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.relay import ModelType, Node, enumeration, key_of
 from partnerapi.graphql.resolvers import check_first, needs
 from partnerapi.graphql.scalars import Time, Uint64
 
-Connection = models.ExportedConnection
 ExportedConnection = enumeration(
     Connection,
     "ExportedConnection",
-    "A connection that can be exported as a file.",
-    {
-        Connection.HOLDERS: "The holders of an issuer's capitalization table, "
-        "`holdersConnection`, at an instant. Requires `issuerID`.",
-        Connection.TRANSACTIONS: "The entries of a token's ledger, `transactions`, "
-        "effective at an instant. Requires `tokenID`.",
-        Connection.LEGACY_SHAREHOLDERS: "The legacy shareholders of an issuer, as of "
-        "the instant when they are read. Requires `issuerID`.",
-        Connection.ACCOUNTS: "Your accounts, as of the instant when they are read.",
-        Connection.ORDERS: "The orders of all your clients, `orders`, as of the "
-        "instant when they are read.",
-        Connection.EXECUTIONS: "The executions of all your clients, `executions`, as "
-        "of the instant when they are read.",
-        Connection.POSITIONS: "What all your clients own, `positions`, as of the "
-        "instant when it is read.",
-    },
+    "A connection that can be exported as a file. HOLDERS and TRANSACTIONS are as of "
+    "the instant that you ask for, all others as of the instant when they are read.",
+    {name: each.description + named(each) for name, each in CONNECTIONS.items()},
 )
 Status = models.Export.Status
 ExportStatus = enumeration(
@@ -139,10 +132,14 @@ class CreateExportInput(graphene.InputObjectType):
     connection = ExportedConnection(required=True, description="What to export.")
     issuer_id = graphene.ID(
         name="issuerID",
-        description="The issuer's id, for HOLDERS and LEGACY_SHAREHOLDERS.",
+        description="The issuer's id, for connections that require or accept it.",
     )
     token_id = graphene.ID(
-        name="tokenID", description="The token's id, for TRANSACTIONS."
+        name="tokenID", description="The token's id, for connections that require it."
+    )
+    account_id = graphene.ID(
+        name="accountID",
+        description="The account's id, for connections that require or accept it.",
     )
     date = Time(
         description="The instant, for HOLDERS and TRANSACTIONS; defaults to now, as do "
@@ -164,12 +161,15 @@ class CreateExportPayload(graphene.ObjectType):
 
 def check_creation(context, input):
     """Refuse what can never succeed before the idempotency key is claimed."""
-    check_scope(context.caller, SCOPES_OF_EXPORTS[input["connection"]])
-    given = {INPUT_NAMES.get(k, k) for k, value in input.items() if value is not None}
-    check_members(input["connection"], given)
+    check_scopes(input["connection"], context.caller)
+    check_members(input["connection"], named_ids(input), input.get("date"))
 
 
-INPUT_NAMES = {"issuer_id": "issuerID", "token_id": "tokenID"}
+def named_ids(input):
+    """What the input names, by the member that names it."""
+    keys = {"issuerID": "issuer_id", "tokenID": "token_id", "accountID": "account_id"}
+    ids = {name: input.get(key) for name, key in keys.items()}
+    return {name: id for name, id in ids.items() if id is not None}
 
 
 class Mutation(graphene.ObjectType):
@@ -177,22 +177,16 @@ class Mutation(graphene.ObjectType):
         CreateExportPayload,
         cost=MUTATION,
         input=CreateExportInput(required=True, description="What to export."),
-        description="Export a whole connection to a file. Needs the rights of the "
-        "connection. HOLDERS and TRANSACTIONS: Needs the scope `captable:read` "
-        "and a grant for the issuer. LEGACY_SHAREHOLDERS: Needs the scope "
-        "`shareholders:read` and a grant. ACCOUNTS: Needs the scope "
-        "`accounts:read`. ORDERS, EXECUTIONS and POSITIONS: Needs the scope "
-        "`trading:read`.",
+        description="Export a whole connection to a file. Needs a key with the rights "
+        f"of the connection. {rights()}",
     )
 
     @check_first(check_creation)
     def resolve_create_export(roots, info, input):
-        wanted = Wanted(
-            input["connection"],
-            key_of(input.get("issuer_id"), "Issuer"),
-            key_of(input.get("token_id"), "Token"),
-            input.get("date"),
-        )
+        wanted = Wanted(input["connection"], date=input.get("date"))
+        for name, id in named_ids(input).items():
+            key = key_of(id, TYPES_NAMED[name])
+            wanted = replace(wanted, named_by=name, key=key)
         try:
             with name_locked_row():
                 export = create_export(info.context.caller, wanted)

@@ -21,13 +21,8 @@ from django.utils import timezone
 from accounts.access import Caller
 from partnerapi.core.errors import PartnerAPIError, RequestTimeout
 from partnerapi.exports.access import reader_of
-from partnerapi.exports.creation import OF_INSTANT
-from partnerapi.exports.models import (
-    MOST_AT_WORK,
-    Export,
-    ExportedConnection,
-    ExportMember,
-)
+from partnerapi.exports.connections import CONNECTIONS
+from partnerapi.exports.models import MOST_AT_WORK, Export, ExportMember
 from partnerapi.exports.rows import read_rows
 from partnerapi.gateway import throttling
 from partnerapi.gateway.bills import partner_account
@@ -45,8 +40,6 @@ LONGEST_PAUSE = timedelta(minutes=1)
 MOST_ATTEMPTS = 20
 MOST_HOURS = 6
 REASON_LENGTH = 500
-SNAPSHOTS = {*ExportedConnection} - {*OF_INSTANT}
-"""Connections whose past is not kept: they are read in one transaction."""
 
 
 def write_exports(schema: Any, seconds: float) -> bool:
@@ -115,7 +108,9 @@ def without_collections() -> Iterator[None]:
 
 def step(schema: Any, pk: UUID) -> bool:
     export = Export.objects.get(pk=pk)
-    is_snapshot = export.connection in SNAPSHOTS and not export.is_written
+    # A connection whose past is not kept is read in one transaction.
+    of_instant = CONNECTIONS[export.connection].of_instant
+    is_snapshot = not of_instant and not export.is_written
     settled_at = None
     if is_snapshot:
         # Before the snapshot is taken: what is settled now is in it.

@@ -18,13 +18,12 @@ from django.conf import settings
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import BaseCommand
 from django.urls import get_resolver
-from graphql import FieldNode, GraphQLObjectType, Visitor, parse, print_ast, visit
+from graphql import GraphQLObjectType
 
 from accounts.access import Scope
 from partnerapi.command_line import DUTIES
 from partnerapi.core.commands import CommandGroup, first_sentence
-from partnerapi.exports.models import SCOPES_OF_EXPORTS
-from partnerapi.exports.rows import DOCUMENTS
+from partnerapi.exports.connections import CONNECTIONS
 from partnerapi.schema import schema
 from partnerapi.settings import FIXED_LIMITS, VARIABLES
 from partnerapi.site import prices, reference
@@ -153,23 +152,16 @@ def scopes_table() -> str:
 
 def export_rows_table() -> str:
     rows = (
-        (code(name), code(SCOPES_OF_EXPORTS[name]), code(fields_of_rows(document)))
-        for name, document in DOCUMENTS.items()
+        (
+            code(name),
+            " or ".join(code(each) for each in exported.paths if each)
+            + " or nothing" * (None in exported.paths and len(exported.paths) > 1),
+            ", ".join(map(code, exported.scopes)),
+            code(exported.fields),
+        )
+        for name, exported in CONNECTIONS.items()
     )
-    return table(("Connection", "Scope", "Fields of a row"), rows)
-
-
-def fields_of_rows(document: str) -> str:
-    """What a document selects of the nodes of its connection."""
-    selected: list[str] = []
-
-    class Nodes(Visitor):
-        def enter_field(self, node: FieldNode, *_: Any) -> None:
-            if node.name.value == "nodes" and node.selection_set:
-                selected.append(print_ast(node.selection_set))
-
-    visit(parse(document), Nodes())
-    return " ".join(selected[0].split()[1:-1])
+    return table(("Connection", "Of", "Scope", "Fields of a row"), rows)
 
 
 def fields_with(scope: Scope) -> Iterator[str]:

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from accounts.access import Caller, Forbidden, Scope, Unauthenticated
-from partnerapi.exports.models import ExportedConnection
+from partnerapi.exports.connections import CONNECTIONS
 from partnerapi.schema import schema
 
 MUTATIONS = schema.mutation_type.fields
@@ -19,7 +19,9 @@ def without_scopes() -> Caller:
 
 
 INPUTS: dict[str, list[dict[str, str]]] = {
-    "createExport": [{"connection": connection} for connection in ExportedConnection]
+    "createExport": [
+        {"connection": name} for name, e in CONNECTIONS.items() if e.scopes
+    ]
 }
 """Of a mutation whose input decides which scope it needs."""
 WITH_INPUTS = [(name, input) for name in MUTATIONS for input in INPUTS.get(name, [{}])]
@@ -39,3 +41,10 @@ def test_needs_a_scope_that_its_description_names(name: str, input: dict[str, st
     scope = refused.value.details["requiredScope"]
     assert scope in Scope.values
     assert f"Needs the scope `{scope}`" in field.description
+
+
+@pytest.mark.parametrize("name", [n for n, e in CONNECTIONS.items() if not e.scopes])
+def test_an_export_of_what_needs_no_scope_needs_a_key(name: str):
+    check = MUTATIONS["createExport"].extensions["batch"].check
+    with pytest.raises(Unauthenticated):
+        check(SimpleNamespace(caller=None), input={"connection": name})

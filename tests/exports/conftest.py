@@ -1,7 +1,7 @@
 """What partners do with exports: ask for one, wait, download."""
 
 import gzip
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -15,6 +15,7 @@ from accounts.accounts.models import Account, Actor
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Price
 from partnerapi.exports import rows, writing
+from partnerapi.exports.connections import CONNECTIONS
 from partnerapi.exports.models import Export
 from partnerapi.exports.writing import write_exports
 from partnerapi.schema import schema
@@ -81,7 +82,8 @@ def client_of(partner: Ask) -> Partner:
 @pytest.fixture
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages of three rows, and members of two of them at most."""
-    monkeypatch.setattr(rows, "PAGE_ROWS", 3)
+    for_tests = {n: replace(e, page_rows=3) for n, e in CONNECTIONS.items()}
+    monkeypatch.setattr(rows, "CONNECTIONS", for_tests)
     monkeypatch.setattr(writing, "TEXT_BYTES", 700)
 
 

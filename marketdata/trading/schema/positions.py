@@ -137,7 +137,8 @@ def read_positions(accounts, info, **page):
             user__in={account.user_id for account in accounts}
         ).values_list("user", "pk")
     )
-    ids = [holders.get(UUID(str(account.user_id)), NOBODY) for account in accounts]
+    keys = [UUID(str(account.user_id)) for account in accounts]
+    ids = [str(holders.get(key, NOBODY)) for key in keys]
     held = held_and_visible(info.context.caller)
     return read_pages(HELD, info, held, ids, **page)
 

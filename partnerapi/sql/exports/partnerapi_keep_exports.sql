@@ -11,9 +11,9 @@ BEGIN
             USING ERRCODE = 'insufficient_privilege';
     END IF;
     IF (NEW.id, NEW.partner_id, NEW.connection, NEW.issuer_id, NEW.token_id,
-            NEW.last_sequence, NEW.created_at)
+            NEW.account_id, NEW.last_sequence, NEW.created_at)
         IS DISTINCT FROM (OLD.id, OLD.partner_id, OLD.connection, OLD.issuer_id,
-            OLD.token_id, OLD.last_sequence, OLD.created_at)
+            OLD.token_id, OLD.account_id, OLD.last_sequence, OLD.created_at)
     THEN
         RAISE EXCEPTION 'What export % was asked for stays as it is.', OLD.id
             USING ERRCODE = 'restrict_violation';
