@@ -64,15 +64,11 @@ def ask_for(connection: str, token: Any) -> Any:
         approved_grant(partner)
         approved_key(partner, [Scope.CAPTABLE_READ])
     caller = caller_of(ApiKey.objects.get(partner=partner))
-    of_issuer = connection == "HOLDERS"
-    return create_export(
-        caller,
-        Wanted(
-            connection,
-            issuer_id=str(token.issuer_id) if of_issuer else None,
-            token_id=None if of_issuer else str(token.pk),
-        ),
-    )
+    if connection == "HOLDERS":
+        wanted = Wanted(connection, "issuerID", str(token.issuer_id))
+    else:
+        wanted = Wanted(connection, "tokenID", str(token.pk))
+    return create_export(caller, wanted)
 
 
 def check(export: Any) -> None:
