@@ -3,31 +3,43 @@
 import uuid
 
 import graphene
+from django.db import transaction
 from graphql import GraphQLSchema, print_type
 
 from accounts.access import Scope, check_scope
 from accounts.accounts.models import Account as AccountModel
 from accounts.accounts.models import AccountNotActive, Actor
 from accounts.accounts.schema import Account, own_account
+from accounts.approvals.models import ApprovalKind
 from accounts.cash.bank_statements import OtherBalance
 from accounts.cash.models import BankLine, CashAccount
 from accounts.people.schema import UserHolder
+from issuers.models import Token as TokenModel
+from issuers.schema.tokens import Token
 from marketdata.replay.own_book import PARTNER
-from marketdata.trading import market
+from marketdata.trading import market, phases
 from marketdata.trading.errors import OrderNotOpen
-from marketdata.trading.models import OrderStatus
+from marketdata.trading.models import Market as MarketModel
+from marketdata.trading.models import OrderStatus, Phase
+from marketdata.trading.phases import PhaseRefused
 from marketdata.trading.round import Request
 from marketdata.trading.schema.answers import OrderRow
+from marketdata.trading.schema.enums import MarketPhase
 from marketdata.trading.schema.mutations import own_order, within_time
 from marketdata.trading.schema.orders import Order
 from partnerapi import schema as base
 from partnerapi.core.database import value_of
-from partnerapi.core.errors import BadUserInput, RequestTimeout
+from partnerapi.core.errors import BadUserInput, NotFound, RequestTimeout
 from partnerapi.graphql.cost import MUTATION, OBJECT, Field
 from partnerapi.graphql.pages import read_rows
+from partnerapi.graphql.relay import key_of
 from partnerapi.graphql.resolvers import bind, check_first
 from partnerapi.graphql.scalars import Uint64
-from partnerapi.sandbox.data.approvals import ASKER
+from partnerapi.sandbox.data.approvals import (
+    ASKER,
+    carry_out_requests,
+    file_and_approve,
+)
 from partnerapi.sandbox.data.money import book
 
 MOST_CENTS = 100_000_000_000
@@ -59,6 +71,18 @@ class SandboxFillInput(graphene.InputObjectType):
 
     order_id = graphene.ID(
         name="orderID", required=True, description="One of your orders that is OPEN."
+    )
+
+
+class SandboxAdvanceMarketInput(graphene.InputObjectType):
+    """The market and its phase."""
+
+    token_id = graphene.ID(
+        name="tokenID", required=True, description="A token with an internal market."
+    )
+    phase = MarketPhase(
+        required=True,
+        description="CONTINUOUS, CLOSED or HALTED: another than its present one.",
     )
 
 
@@ -95,6 +119,18 @@ class SandboxFillPayload(graphene.ObjectType):
         return [OrderRow(order) for order in payloads]
 
 
+class SandboxAdvanceMarketPayload(graphene.ObjectType):
+    """The token after its market's change."""
+
+    token = graphene.Field(
+        Token, required=True, description="The token, with its `market`."
+    )
+
+    def resolve_token(payloads, info):
+        tokens = TokenModel.objects.visible_to(info.context.caller)
+        return read_rows("Token", info, tokens, [str(m.token_id) for m in payloads])
+
+
 def check_account(context, input):
     check_scope(context.caller, Scope.ACCOUNTS_WRITE)
 
@@ -109,7 +145,7 @@ def check_deposit(context, input):
         )
 
 
-def check_fill(context, input):
+def check_trading(context, input):
     check_scope(context.caller, Scope.TRADING_WRITE)
 
 
@@ -140,6 +176,20 @@ def fill(order):
     return order
 
 
+def advance(market, phase):
+    """Move a market to a phase, as the clock does, or as two people do after a halt.
+
+    Raises:
+        PhaseRefused
+    """
+    if market.phase != Phase.HALTED:
+        phases.change_phase(market.token_id, phase, ASKER, "Halted in the sandbox")
+        return
+    content = phases.reopening_content(market, phase)
+    with carry_out_requests(file_and_approve(ApprovalKind.REOPEN, content)):
+        phases.change_phase(market.token_id, phase, ASKER)
+
+
 class Mutation(graphene.ObjectType):
     """The mutations that a sandbox has in addition."""
 
@@ -165,6 +215,18 @@ class Mutation(graphene.ObjectType):
         input=SandboxFillInput(required=True, description="The order."),
         description="Sandbox only: clients of the sandbox trade with an open order at "
         "its limit price, after the orders that precede it in the book. Needs the "
+        "scope `trading:write`.",
+    )
+
+    sandbox_advance_market = Field(
+        SandboxAdvanceMarketPayload,
+        cost=MUTATION,
+        input=SandboxAdvanceMarketInput(
+            required=True, description="The market and its phase."
+        ),
+        description="Sandbox only: move a market to its next phase, as the clock and "
+        "staff do. CLOSED ends the orders of the day, and the market reopens by itself "
+        "while its session lasts; HALTED lasts until you advance it again. Needs the "
         "scope `trading:write`.",
     )
 
@@ -200,13 +262,31 @@ class Mutation(graphene.ObjectType):
             ) from error
         return [account]
 
-    @check_first(check_fill)
+    @check_first(check_trading)
     def resolve_sandbox_fill(roots, info, input):
         order = own_order(info.context.caller, input["order_id"])
         if order.status != OrderStatus.OPEN:
             raise OrderNotOpen(f"The order is {order.status}.", status=order.status)
         with within_time():
             return [fill(order)]
+
+    @check_first(check_trading)
+    def resolve_sandbox_advance_market(roots, info, input):
+        tokens = TokenModel.objects.visible_to(info.context.caller)
+        token = tokens.filter(pk=key_of(input["token_id"], "Token")).first()
+        market = MarketModel.objects.filter(token=token).first()
+        if market is None:
+            raise NotFound(
+                "There is no token with this id that you may see and that has an "
+                "internal market.",
+                argument="input.tokenID",
+            )
+        try:
+            with within_time(), transaction.atomic():
+                advance(market, input["phase"])
+        except PhaseRefused as error:
+            raise BadUserInput(str(error), argument="input.phase") from error
+        return [market]
 
 
 def extended() -> GraphQLSchema:

@@ -12,7 +12,7 @@ from partnerapi.core.starting import StartRefused
 from partnerapi.sandbox.data.approvals import ASKER, colleague
 from partnerapi.sandbox.starting import check_seeded
 from partnerapi.site.pages import SANDBOX_SDL_FILE, SDL_FILE
-from tests.waiting import PATIENCE_SECONDS
+from tests.waiting import PATIENCE_SECONDS, until
 
 OPEN = """
 mutation { openAccount(input: {type: INDIVIDUAL, name: "Mara Holm",
@@ -43,6 +43,18 @@ FILL = """
 mutation ($id: ID!) { sandboxFill(input: {orderID: $id}) {
   order { status filledQuantity } } }
 """
+DRIVING = {
+    "sandboxActivate",
+    "sandboxAdvanceMarket",
+    "sandboxDeposit",
+    "sandboxFill",
+}
+ADVANCE = """
+mutation ($id: ID!, $phase: MarketPhase!) {
+  sandboxAdvanceMarket(input: {tokenID: $id, phase: $phase}) {
+    token { market { phase nextPhase } } } }
+"""
+PHASE = "query ($id: ID!) { token(id: $id) { market { phase } } }"
 OWNED = """
 query ($id: String!) { account(id: $id) {
   positions(first: 1) { nodes { quantity token { id } } } } }
@@ -110,11 +122,33 @@ def test_leads_a_new_client_to_units_of_a_company(ask: Any):
     assert position == {"quantity": market["lotSize"], "token": {"id": token["id"]}}
 
 
+def test_moves_a_market_through_a_halt(ask: Any):
+    token = told(ask(MARKETS))["markets"]["nodes"][-1]["token"]["id"]
+
+    def advance(phase: str) -> Any:
+        found = told(ask(ADVANCE, id=token, phase=phase))["sandboxAdvanceMarket"]
+        return found["token"]["market"]["phase"]
+
+    assert advance("HALTED") == "HALTED"
+    assert code(ask(ADVANCE, id=token, phase="HALTED")) == "BAD_USER_INPUT"
+    assert code(ask(ADVANCE, id=token, phase="CALL")) == "BAD_USER_INPUT"
+    assert advance("CONTINUOUS") == "CONTINUOUS"
+    told(ask(ADVANCE, id=token, phase="CLOSED"))
+
+    def phase() -> str:
+        return told(ask(PHASE, id=token))["token"]["market"]["phase"]
+
+    # Its session lasts all day.
+    until(lambda: phase() == "CONTINUOUS", phase)
+
+
 def test_reaches_nothing_of_another_partner(ask: Any):
     other = f"Account|{uuid.uuid4()}"
     assert code(ask(ACTIVATE, id=other)) == "NOT_FOUND"
     assert code(ask(DEPOSIT, id=other, amount=1)) == "NOT_FOUND"
     assert code(ask(FILL, id=f"Order|{uuid.uuid4()}")) == "NOT_FOUND"
+    answer = ask(ADVANCE, id=f"Token|{uuid.uuid4()}", phase="HALTED")
+    assert code(answer) == "NOT_FOUND"
 
 
 def test_stands_in_a_file_of_its_own_and_not_in_that_of_production(
@@ -126,7 +160,12 @@ def test_stands_in_a_file_of_its_own_and_not_in_that_of_production(
     production = build_schema(SDL_FILE.read_text())
     both = extend_schema(production, parse(SANDBOX_SDL_FILE.read_text()))
     added = set(both.mutation_type.fields) - set(production.mutation_type.fields)
-    assert added == {"sandboxActivate", "sandboxDeposit", "sandboxFill"}
+    assert added == {
+        "sandboxActivate",
+        "sandboxAdvanceMarket",
+        "sandboxDeposit",
+        "sandboxFill",
+    }
     assert client.get("/sandbox.graphql").status_code == 404
 
 
