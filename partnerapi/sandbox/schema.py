@@ -4,6 +4,7 @@ import uuid
 
 import graphene
 from django.db import transaction
+from django.db.models import F, Q, Sum
 from graphql import GraphQLSchema, print_type
 
 from accounts.access import Scope, check_scope
@@ -20,8 +21,10 @@ from marketdata.replay.own_book import PARTNER
 from marketdata.trading import market, phases
 from marketdata.trading.errors import OrderNotOpen
 from marketdata.trading.models import Market as MarketModel
+from marketdata.trading.models import Order as OrderModel
 from marketdata.trading.models import OrderStatus, Phase
 from marketdata.trading.phases import PhaseRefused
+from marketdata.trading.queues import BUY
 from marketdata.trading.round import Request
 from marketdata.trading.schema.answers import OrderRow
 from marketdata.trading.schema.enums import MarketPhase
@@ -158,21 +161,34 @@ def counterparties(order):
     )
 
 
+def units_before(order):
+    """Units of the open orders that precede it on its side of the book."""
+    better = "gt" if order.side == BUY else "lt"
+    precedes = Q(**{f"limit_price__{better}": order.limit_price})
+    precedes |= Q(limit_price=order.limit_price, priority__lt=order.priority)
+    book = OrderModel.objects.filter(
+        precedes, token=order.token_id, side=order.side, status=OrderStatus.OPEN
+    )
+    return book.aggregate(units=Sum(F("quantity") - F("filled")))["units"] or 0
+
+
 def fill(order):
     """Fill an order, and those before it, from the sandbox's clients."""
     for account in counterparties(order):
-        if order.status != OrderStatus.OPEN:
-            break
-        request = Request(
-            account.pk,
-            1 - order.side,
-            order.remaining,
-            order.limit_price,
-            PARTNER,
-            time_in_force="IOC",
-        )
-        market.place_each(order.token_id, [request])
-        order.refresh_from_db()
+        # A client who has too little for all of them may have enough for a part.
+        for before in (units_before(order), 0):
+            if order.status != OrderStatus.OPEN:
+                return order
+            request = Request(
+                account.pk,
+                1 - order.side,
+                order.remaining + before,
+                order.limit_price,
+                PARTNER,
+                time_in_force="IOC",
+            )
+            market.place_each(order.token_id, [request])
+            order.refresh_from_db()
     return order
 
 
