@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
+from uuid import UUID
 
 from django.db.models import TextChoices
 
@@ -58,6 +59,7 @@ class Caller:
     """A partner's integration account, with the scopes of one of its keys.
 
     `granted_issuers` are issuers' ids as text; None means every issuer.
+    `key_id` is None for staff that search, who have no key.
     """
 
     partner_id: str
@@ -67,6 +69,7 @@ class Caller:
     granted_issuers: frozenset[str] | None
     budget_points: int
     budget_refill: int
+    key_id: UUID | None = None
 
     def may_see(self, issuer_id: str) -> bool:
         """Whether the account has a grant for the issuer."""

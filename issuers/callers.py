@@ -39,4 +39,5 @@ def make_caller(key: ApiKey, issuer_ids: Iterable[UUID | None]) -> Caller:
         granted_issuers=None if None in granted else frozenset(map(str, granted)),
         budget_points=partner.budget_points or settings.PARTNER_API_BUDGET_POINTS,
         budget_refill=partner.budget_refill or settings.PARTNER_API_BUDGET_REFILL,
+        key_id=key.pk,
     )

@@ -3,6 +3,7 @@
 # ruff: noqa: F401
 
 import partnerapi.exports.models
+import partnerapi.gateway.counts
 import partnerapi.gateway.models
 import partnerapi.operations.models
 import partnerapi.staff.authentication.models

@@ -25,6 +25,7 @@ try:
     from accounts.keys.uses import uses
     from partnerapi.core.postgresql.lending import lend, until
     from partnerapi.core.starting import StartRefused, check_start
+    from partnerapi.gateway.counts import counts
     from partnerapi.gateway.recent import recent
 except ImproperlyConfigured as refused:
     sys.stderr.write(f"The web server does not start: {refused}.\n")
@@ -41,6 +42,7 @@ except StartRefused as refused:
     sys.exit(NOT_TO_BE_STARTED)
 uses.aside.keep_written()
 recent.aside.keep_written()
+counts.aside.keep_written()
 
 # What is loaded by now stays for the life of the process: the collector need not look
 # at it again, nor often at the objects of answers, which hold no cycles. Documents do:

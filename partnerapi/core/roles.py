@@ -131,6 +131,7 @@ APPLICATION: Mapping[str, str] = {
     "partnerapi_failedsignin": APPEND,
     "partnerapi_idempotencyrecord": KEEP,
     "partnerapi_jobrun": APPEND,
+    "partnerapi_requestcount": READ,
     "register_entry_lines": READ,
     "register_price_lines": READ,
     "staff_log": READ,

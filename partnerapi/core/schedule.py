@@ -7,6 +7,7 @@ BY_DAY = {
     "prune_book_log": timedelta(hours=1),
     "prune_events": timedelta(hours=1),
     "prune_exports": timedelta(minutes=10),
+    "prune_request_counts": timedelta(hours=1),
     "announce_articles": timedelta(minutes=1),
 }
 """How long after its last beginning a job begins again."""

@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass, field
 from time import monotonic, time
+from uuid import UUID
 
 from django.conf import settings
 
 from partnerapi.core import json_lines, metrics
 from partnerapi.core.postgresql.lending import backend
 from partnerapi.core.sparing_log import OUTAGE_SECONDS, Sparing
+from partnerapi.gateway.counts import counts
 from partnerapi.gateway.recent import Recent, recent
 from partnerapi.gateway.refusals import Unavailable
 
@@ -31,6 +33,7 @@ class Record:
     begun: float = field(default_factory=monotonic)
     login: str = ""
     partner_id: str = ""
+    key_id: UUID | None = None
     operation: str = "none"
     name: str = ""
     code: str = OK
@@ -49,9 +52,12 @@ class Record:
         counters.seconds.observe(seconds)
         counters.points.inc(self.points)
         metrics.server_seconds(self.login).inc(self.server_seconds)
+        at = time()
+        if self.key_id:
+            counts.note(self.key_id, at, self.code)
         if self.partner_id:
             kept = Recent(
-                at=time(),
+                at=at,
                 operation=self.operation,
                 name=self.name[:NAME_LENGTH],
                 points=self.points,

@@ -171,6 +171,7 @@ def answer(
                 bill = Bill(request, caller)
                 record.login = caller.login
                 record.partner_id = caller.partner_id
+                record.key_id = caller.key_id
             running.begin(bill.name)
             bill.look(1, is_unread(request))
             return pay_and_run(

@@ -19,6 +19,7 @@ from partnerapi.celery import app
 from partnerapi.core.redis import call
 from partnerapi.exports.models import Export
 from partnerapi.exports.writing import write_exports as write
+from partnerapi.gateway.counts import RequestCount
 from partnerapi.gateway.models import IdempotencyRecord
 from partnerapi.operations.jobs import run_job
 from partnerapi.operations.models import JobRun
@@ -93,6 +94,11 @@ def prune_exports() -> str:
 def prune_idempotency_records() -> str:
     deleted = IdempotencyRecord.objects.expired(timezone.now()).prune()
     return f"Deleted {deleted} expired idempotency records."
+
+
+@make_task
+def prune_request_counts() -> str:
+    return f"Deleted {RequestCount.objects.prune()} hourly counts of requests."
 
 
 @make_task

@@ -82,6 +82,7 @@ ALONE = {
     "partnerapi_exportmember": "passes over what others hold",
     "partnerapi_idempotencyrecord": "passes over what others hold",
     "partnerapi_jobrun": "passes over what others hold",
+    "partnerapi_requestcount": "passes over what others hold",
     "registers that moved": "not waited for",
     "writers of the register": "shared by all who write; readers of tables wait for it",
 }

@@ -1,0 +1,20 @@
+-- Adds requests to the hourly counts of their keys and error codes. Sorted, so that two
+-- processes do not close a circle.
+-- called by: application
+CREATE OR REPLACE FUNCTION public.partnerapi_count_requests(
+    keys uuid[], hours timestamp with time zone[], codes text[], numbers bigint[]
+)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    INSERT INTO partnerapi_requestcount AS c (key_id, hour, code, number)
+    SELECT n.key, n.hour, n.code, n.number
+    FROM unnest(keys, hours, codes, numbers) AS n (key, hour, code, number)
+    ORDER BY n.key, n.hour, n.code
+    ON CONFLICT ON CONSTRAINT one_count_per_key_hour_and_code
+        DO UPDATE SET number = c.number + excluded.number;
+END $$;
+REVOKE ALL ON FUNCTION public.partnerapi_count_requests(uuid[],
+    timestamp with time zone[], text[], bigint[]) FROM PUBLIC;
