@@ -154,27 +154,7 @@ CALLED_BY_APPLICATION = tuple(
 """Functions that do as their owner what the application may not do itself: those whose
 file says `called by: application`."""
 
-RELEASE_BEFORE: Mapping[str, str] = {
-    "accounts_approvaldecision": APPEND,
-    "accounts_approvalrequest": APPEND,
-    "accounts_bankline": APPEND,
-    "accounts_bankstatement": APPEND,
-    "accounts_cashtransaction": APPEND,
-    "accounts_withdrawal": KEEP,
-    "accounts_investorattestation": APPEND,
-    "accounts_investorchange": APPEND,
-    "issuers_approvedholder": KEEP,
-    "issuers_issuergrant": KEEP,
-    "issuers_ledgeraccount": APPEND,
-    "issuers_ledgertransaction": APPEND,
-    "issuers_restriction": KEEP,
-    "issuers_tokenprice": APPEND,
-    "issuers_tokenrule": KEEP,
-    "trading_bust": APPEND,
-    "trading_execution": APPEND,
-    "trading_order": KEEP,
-    "trading_orderevent": APPEND,
-}
+RELEASE_BEFORE: Mapping[str, str] = {}
 """Rights on tables that only the release before needs: it writes them itself."""
 
 CALLED_BY_RELEASE_BEFORE = tuple(

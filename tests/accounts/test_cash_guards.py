@@ -94,7 +94,6 @@ WITHDRAWAL = """INSERT INTO accounts_withdrawal (id, cash_account_id, amount,
 NO_RIGHT = {
     "a balance": "UPDATE accounts_cashhead SET balance = balance + 1",
     "what is reserved": "UPDATE accounts_cashhead SET reserved = 0",
-    "a reservation": "SELECT accounts_reserve_cash('{{{a}}}', '{{-1}}')",
     "a head": "INSERT INTO accounts_cashhead VALUES (99, 'CLIENT', 5, 0, 0, NULL, 0)",
     "a cash account": "INSERT INTO accounts_cashaccount (kind) VALUES ('CLIENT')",
     "another's cash account": "UPDATE accounts_cashaccount SET account_id = NULL",

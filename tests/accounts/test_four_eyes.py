@@ -42,9 +42,7 @@ from tests.owner import appoint, tamper
 pytestmark = pytest.mark.django_db
 COMMITS = pytest.mark.django_db(transaction=True)
 RACERS = 40
-AT_ONCE = (
-    "SET CONSTRAINTS approvals_of_entry, approvals_of_price, approvals_of_key IMMEDIATE"
-)
+AT_ONCE = "SET CONSTRAINTS approvals_of_key IMMEDIATE"
 STATUSES = {status.value: status for status in ApprovalRequest.Status}
 
 

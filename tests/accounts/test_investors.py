@@ -19,7 +19,6 @@ from partnerapi.core.database import execute, rows_of
 from partnerapi.sandbox.data.approvals import ASKER
 from tests.approved import asker
 from tests.characters import World
-from tests.owner import tamper
 
 FACTS = investors.Facts("VERIFIED", None, None, "PROFESSIONAL", "file 17")
 STAFF = Actor("ana@staff.example", is_staff=True)
@@ -129,20 +128,3 @@ def test_only_the_writers_write(anna: Account, statement: str):
         transaction.atomic(),
     ):
         execute(statement.format(uuid.uuid4()))
-
-
-def test_the_release_before_is_still_guarded(anna: Account):
-    """It inserts as before while the new release takes over."""
-    tamper("GRANT INSERT ON accounts_investorchange TO PUBLIC")
-    with (
-        pytest.raises(IntegrityError, match="Staff change a profile"),
-        transaction.atomic(),
-    ):
-        InvestorChange.objects.create(
-            user=anna.user,
-            number=1,
-            verification="VERIFIED",
-            investor_class="RETAIL",
-            actor="ghost@x.example",
-            is_staff=True,
-        )

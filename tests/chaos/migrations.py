@@ -4,9 +4,10 @@ Run it with `python -m tests.chaos.migrations --rows 2000000`. The tables that g
 so many rows each. The release before serves eighty requests a second, reading and
 changing, and two of its processes write entries of a ledger and place orders, while the
 migrations of the next release are applied, one after the other; then the new release
-serves and writes, too; then the migrations are taken back. It ends with exit code 1
-where a request failed or took more than two seconds as on idle cores, or where a total
-of a list is then not the number of its rows, or a row lacks what follows from it.
+serves and writes, too; then the migrations are taken back. The same follows for the
+release after it, which takes away what only the first one needed. It ends with exit
+code 1 where a request failed or took more than two seconds as on idle cores, or where a
+total of a list is then not the number of its rows, or a row lacks what follows from it.
 """
 
 import argparse
@@ -53,6 +54,15 @@ BEFORE = {
     "trading": "0006",
 }
 """The last migrations of the release before; all others follow."""
+LATER = {
+    "accounts": "0053",
+    "issuers": "0068",
+    "marketdata": "0022",
+    "partnerapi": "0025",
+    "trading": "0016",
+}
+"""The first migrations that are applied only when the release before has ended: until
+then it writes by itself what functions alone write from here on."""
 ISSUERS = "{ issuers(first: 10) { nodes { tradingName tokens { nodes { symbol } } } } }"
 SHAREHOLDERS = """query ($id: ID!) { issuer(id: $id) {
     legacyShareholders(first: 10) { nodes { id numberOfShares } } } }"""
@@ -218,14 +228,18 @@ def outcome(
 
 def upgrade(
     old: Path,
+    next_: Path,
+    names: list[Name],
     world: dict[str, Any],
     per_second: float,
     seconds: float,
     busy: bool,
     logs: Path,
 ) -> Iterator[Outcome]:
-    """Upgrade and go back, and see what clients of the release before are answered."""
-    names = new_migrations()
+    """Upgrade and go back, and see what clients of the release before are answered.
+
+    It ends with the upgrade.
+    """
     with (
         serving(old, logs / "old.log", busy) as port,
         Clients(port, world, per_second) as clients,
@@ -239,12 +253,12 @@ def upgrade(
         yield say("nothing happens", partial(time.sleep, seconds))
         for app, name in names:
             yield say(f"{app}.{name}", partial(migrate, app, name))
-        yield say("rights are granted", partial(grant, ROOT, KEEP))
+        yield say("rights are granted", partial(grant, next_, KEEP))
         with (
-            serving(ROOT, logs / "new.log", busy) as port,
+            serving(next_, logs / "new.log", busy) as port,
             Clients(port, world, per_second) as news,
-            Writer(ROOT, ENTRIES, world["ledger"], logs / "new-entries.log") as new,
-            Writer(ROOT, ORDERS, world["market"], logs / "new-orders.log") as placed,
+            Writer(next_, ENTRIES, world["ledger"], logs / "new-entries.log") as new,
+            Writer(next_, ORDERS, world["market"], logs / "new-orders.log") as placed,
         ):
             news.wait()
             both = partial(
@@ -260,7 +274,7 @@ def upgrade(
     # Again, and no one looks: the last of each app brings those before it.
     for app, name in dict(names).items():
         migrate(app, name)
-    grant(ROOT)
+    grant(next_)
 
 
 LISTS = {
@@ -352,7 +366,11 @@ def measure(
     directory: Path,
     note: Console,
 ) -> tuple[list[Outcome], dict[str, int]]:
-    old = code_before(new_migrations(), directory / "release-before")
+    names = new_migrations()
+    later = [name for name in names if name[1][:4] >= LATER[name[0]]]
+    first = [name for name in names if name not in later]
+    old = code_before(names, directory / "release-before")
+    between = code_before(later, directory / "release-between")
     for app, name in BEFORE.items():
         migrate(app, name)
     grant(old)
@@ -360,7 +378,10 @@ def measure(
     world = populate(old, CLIENTS, rows)
     note.print(f"{rows} rows a table, written in {time.monotonic() - began:.0f} s")
     outcomes = []
-    for found in upgrade(old, world, per_second, seconds, busy, directory):
+    for found in chain.from_iterable(
+        upgrade(*releases, world, per_second, seconds, busy, directory)
+        for releases in ((old, between, first), (between, ROOT, later))
+    ):
         note.print(
             f"{found.what}: {found.seconds:.1f} s, slowest {found.slowest:.2f} s, "
             f"held up {found.held:.2f} s, {found.codes}, {found.entries}"

@@ -144,7 +144,7 @@ def test_a_verification_reads_no_table_of_the_session(world: World, table: str):
     Register(world)
     tamper(
         "UPDATE issuers_holderbalance SET balance = balance + 1",
-        "DROP TRIGGER register_keep_restriction ON issuers_restriction",
+        "DROP TRIGGER register_keep_token ON issuers_token",
     )
     before = [finding.breaches for finding in verify()]
     schema = "pg_catalog" if table == "pg_trigger" else "public"

@@ -125,8 +125,6 @@ REFUSED = [
     "UPDATE issuers_entrykind SET is_taken = FALSE",
     "SELECT register_post(now(), '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}',"
     " '{}', '{}', '{}', '{}', '{}', '{}', '{}')",
-    "SELECT register_hold('{}')",
-    "SELECT register_open('{}')",
     "UPDATE issuers_token SET created_at = created_at - interval '1 year'",
     "DELETE FROM issuers_token",
     "UPDATE accounts_userholdername SET name = 'x'",
@@ -366,7 +364,7 @@ def test_no_past_is_written_for_a_token_that_was_there(world: World):
 
 def test_a_guard_is_attached_to_no_other_table(register: Register):
     execute("CREATE TEMP TABLE mine (LIKE issuers_ledgertransaction)")
-    for function in ("register_follow_transactions", "register_open_ledger"):
+    for function in ("events_register_changed", "register_open_ledger"):
         refuses(
             "CREATE TRIGGER mine AFTER INSERT ON mine REFERENCING NEW TABLE AS entered"
             f" FOR EACH STATEMENT EXECUTE FUNCTION {function}()",
@@ -379,7 +377,7 @@ def test_a_guard_that_its_owner_attaches_elsewhere_does_nothing(register: Regist
     tamper(
         "CREATE TRIGGER mine AFTER INSERT ON tests_entries"
         " REFERENCING NEW TABLE AS entered FOR EACH STATEMENT"
-        " EXECUTE FUNCTION register_follow_transactions()"
+        " EXECUTE FUNCTION events_register_changed()"
     )
     with pytest.raises(Error, match="and no other table"), transaction.atomic():
         tamper(

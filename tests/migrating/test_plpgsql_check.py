@@ -13,10 +13,6 @@ KNOWN = {
     "a history keeps the ids of all tables as texts",
     ("register_instant", "control reached end of function without RETURN"):
     "it loops until it returns",
-    ("trading_follow_changed", 'never read variable "done"'):
-    "a WITH cannot be performed, only selected into a variable",
-    ("trading_follow_placed", 'never read variable "done"'):
-    "a WITH cannot be performed, only selected into a variable",
 }  # fmt: skip
 """What it says of functions that are right, and why they are."""
 

@@ -18,7 +18,6 @@ SETTINGS = {
     "lock_timeout",
     "partnerapi.approvals",
     "partnerapi.author",
-    "partnerapi.delivery_step",
     "register.marks",
     "transaction_isolation",
     "transaction_read_only",
@@ -36,10 +35,7 @@ NAMES_LATER = {
     "binds_decide": {"issuers_ledgeraccount"},
     # Which issuer an amount counts for.
     "approvals_use": {"issuers_token"},
-    # A price that a bust restores, or that a trade made, is not approved as others are.
-    "approvals_of_price": {"trading_bust", "trading_execution"},
-    "approvals_of_trade_price": {"marketdata_trade"},
-    # What the release before records of an internal market.
+    # What is recorded of an internal market.
     "marketdata_record": {"trading_judge_book"},
 }
 """What functions name of apps after theirs."""

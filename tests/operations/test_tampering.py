@@ -242,7 +242,6 @@ REGISTER = {
         " delivered_at = now(), delivered_by = 'me' WHERE id = :line",
         "not delivered by the ledger",
     ),
-    "a lock of the heads": ("SELECT register_hold('{}')", DENIED),
 }
 CASH = {
     "money by INSERT": (

@@ -94,16 +94,9 @@ def by_password(email: str, password: str) -> Client:
 
 def approve(client: Client, asked: ApprovalRequest) -> str:
     """Press *Approve*; what the page says then."""
-    judge_at_once()
     page = reverse("admin:accounts_approvalrequest_change", args=[asked.pk])
     answer = client.post(page, {"do": "approve"}, follow=True)
     return answer.content.decode()
-
-
-def judge_at_once() -> None:
-    """And not at the commit, which a test's transaction has none of."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS approvals_of_entry IMMEDIATE")
 
 
 def nothing_is_decided() -> bool:
@@ -475,7 +468,6 @@ def test_an_approval_is_not_used_that_was_given_while_a_change_was_under_way(
         " d.decided_at - interval '1 second', (SELECT max(id) FROM accounts_rowchange),"
         " 0 FROM accounts_approvaldecision d"
     )
-    judge_at_once()
     with pytest.raises(NotApproved, match="cannot decide a request before"):
         carry_out(asked, EnterUnits())
 

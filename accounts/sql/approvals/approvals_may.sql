@@ -1,6 +1,6 @@
 -- Whether an active member of staff has a right of approvals, directly or by a group.
--- called by: approvals_decide, approvals_decide_each, approvals_file,
---     approvals_file_request, approvals_use_by, approvals_use_each, register_write
+-- called by: approvals_decide_each, approvals_file_request, approvals_use_by,
+--     approvals_use_each, register_write
 CREATE OR REPLACE FUNCTION public.approvals_may(person uuid, wanted text)
 RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp

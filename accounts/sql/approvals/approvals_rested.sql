@@ -17,13 +17,7 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION public.approvals_rested() FROM PUBLIC;
 
-CREATE OR REPLACE TRIGGER approvals_rested AFTER INSERT
-    ON public.accounts_approvaldecision FOR EACH ROW
-    WHEN (public.accounts_written_directly())
-    EXECUTE FUNCTION public.approvals_rested();
-
 DROP TRIGGER IF EXISTS approvals_rested_at_the_commit ON public.accounts_approvaldecision;
 CREATE CONSTRAINT TRIGGER approvals_rested_at_the_commit AFTER INSERT
     ON public.accounts_approvaldecision DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
-    WHEN (NOT public.accounts_written_directly())
     EXECUTE FUNCTION public.approvals_rested();

@@ -1,5 +1,5 @@
 -- The 64-bit digest of one leg of a cash transaction; a head sums those of its legs.
--- called by: anyone, cash_follow_transactions, cash_post
+-- called by: anyone, cash_post
 CREATE OR REPLACE FUNCTION public.cash_digest(
     cash_account bigint, number bigint, transaction bigint, kind text, delta bigint,
     balance_after bigint, at timestamp with time zone, reference text, reverses bigint,

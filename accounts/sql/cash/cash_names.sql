@@ -1,5 +1,5 @@
 -- Whether a bank line's text contains a reference, whatever its spaces and punctuation.
--- called by: cash_follow_transactions, cash_post
+-- called by: cash_post
 CREATE OR REPLACE FUNCTION public.cash_names(said text, reference text)
 RETURNS boolean LANGUAGE sql IMMUTABLE
 AS $$

@@ -34,47 +34,12 @@ CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
     EXECUTE FUNCTION public.accounts_refuse_snapshot();
 
 CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
-    ON public.accounts_approvaldecision FOR EACH STATEMENT
-    WHEN (current_setting('transaction_isolation') <> 'read committed')
-    EXECUTE FUNCTION public.accounts_refuse_snapshot();
-
-CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
-    ON public.accounts_approvalrequest FOR EACH STATEMENT
-    WHEN (current_setting('transaction_isolation') <> 'read committed')
-    EXECUTE FUNCTION public.accounts_refuse_snapshot();
-
-CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
-    ON public.accounts_bankline FOR EACH STATEMENT
-    WHEN (current_setting('transaction_isolation') <> 'read committed')
-    EXECUTE FUNCTION public.accounts_refuse_snapshot();
-
-CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
-    ON public.accounts_bankstatement FOR EACH STATEMENT
-    WHEN (current_setting('transaction_isolation') <> 'read committed')
-    EXECUTE FUNCTION public.accounts_refuse_snapshot();
-
-CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
-    ON public.accounts_cashtransaction FOR EACH STATEMENT
-    WHEN (current_setting('transaction_isolation') <> 'read committed')
-    EXECUTE FUNCTION public.accounts_refuse_snapshot();
-
-CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
     ON public.accounts_country FOR EACH STATEMENT
     WHEN (current_setting('transaction_isolation') <> 'read committed')
     EXECUTE FUNCTION public.accounts_refuse_snapshot();
 
 CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
     ON public.accounts_holderimport FOR EACH STATEMENT
-    WHEN (current_setting('transaction_isolation') <> 'read committed')
-    EXECUTE FUNCTION public.accounts_refuse_snapshot();
-
-CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
-    ON public.accounts_investorattestation FOR EACH STATEMENT
-    WHEN (current_setting('transaction_isolation') <> 'read committed')
-    EXECUTE FUNCTION public.accounts_refuse_snapshot();
-
-CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
-    ON public.accounts_investorchange FOR EACH STATEMENT
     WHEN (current_setting('transaction_isolation') <> 'read committed')
     EXECUTE FUNCTION public.accounts_refuse_snapshot();
 
@@ -110,10 +75,5 @@ CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
 
 CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
     ON public.accounts_userholder FOR EACH STATEMENT
-    WHEN (current_setting('transaction_isolation') <> 'read committed')
-    EXECUTE FUNCTION public.accounts_refuse_snapshot();
-
-CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
-    ON public.accounts_withdrawal FOR EACH STATEMENT
     WHEN (current_setting('transaction_isolation') <> 'read committed')
     EXECUTE FUNCTION public.accounts_refuse_snapshot();

@@ -1,6 +1,6 @@
 -- Whether a profile is at least as good as the one before: verified, not after a
 -- refusal, of the same country, of no lower class and valid no shorter.
--- called by: anyone, accounts_follow_investor, binds_attest
+-- called by: anyone, binds_attest
 CREATE OR REPLACE FUNCTION public.accounts_raises(
     was text, was_until timestamp with time zone, was_country text, was_class text,
     verification text, verified_until timestamp with time zone, country text, class text

@@ -3,7 +3,7 @@
 -- added now, with those that the transaction noted before, and the totals stay locked
 -- until the commit. Else they are noted, and the commit adds them up.
 -- called by: accounts_count_accounts, accounts_fold_totals, issuers_count_legacy,
---     trading_count_orders, trading_write
+--     trading_write
 CREATE OR REPLACE FUNCTION public.accounts_count(
     lists text[], keys uuid[], changes bigint[], last boolean DEFAULT false
 )

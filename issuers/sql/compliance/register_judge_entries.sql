@@ -1,6 +1,6 @@
 -- Refuses entries that rules, restrictions or reserved units forbid; their postings and
 -- balances are written, their heads not yet.
--- called by: register_enter, register_follow_transactions
+-- called by: register_enter
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.register_judge_entries(
     at timestamp with time zone, entry_tokens uuid[], seqs bigint[]

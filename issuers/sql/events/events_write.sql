@@ -9,8 +9,7 @@
 --     events_cash_changed, events_figures_changed, events_grant_changed,
 --     events_investor_changed, events_key_changed, events_legacy_delivered,
 --     events_number, events_price_changed, events_register_changed,
---     events_withdrawal_changed, trading_tell_orders, trading_tell_registers,
---     trading_undo, trading_write
+--     events_withdrawal_changed, trading_tell_registers, trading_undo, trading_write
 -- locks: events by grants (advisory), events by grants (advisory, shared),
 --     issuers_eventhead (FOR NO KEY UPDATE)
 CREATE OR REPLACE FUNCTION public.events_write(

@@ -1,13 +1,5 @@
 -- Triggers of accounts_refuse_change on tables of this room.
 
-CREATE OR REPLACE TRIGGER register_refuse_change BEFORE DELETE OR TRUNCATE
-    ON public.issuers_approvedholder FOR EACH STATEMENT
-    EXECUTE FUNCTION public.accounts_refuse_change();
-
-CREATE OR REPLACE TRIGGER register_refuse_change BEFORE DELETE OR UPDATE OR TRUNCATE
-    ON public.issuers_ledgeraccount FOR EACH STATEMENT
-    EXECUTE FUNCTION public.accounts_refuse_change();
-
 CREATE OR REPLACE TRIGGER register_refuse_change BEFORE DELETE OR UPDATE OR TRUNCATE
     ON public.issuers_ledgerposting FOR EACH STATEMENT
     EXECUTE FUNCTION public.accounts_refuse_change();
@@ -16,18 +8,6 @@ CREATE OR REPLACE TRIGGER register_refuse_change BEFORE DELETE OR UPDATE OR TRUN
     ON public.issuers_ledgertransaction FOR EACH STATEMENT
     EXECUTE FUNCTION public.accounts_refuse_change();
 
-CREATE OR REPLACE TRIGGER register_refuse_change BEFORE DELETE OR TRUNCATE
-    ON public.issuers_restriction FOR EACH STATEMENT
-    EXECUTE FUNCTION public.accounts_refuse_change();
-
-CREATE OR REPLACE TRIGGER register_refuse_change BEFORE DELETE OR TRUNCATE
-    ON public.issuers_tokenledgerhead FOR EACH STATEMENT
-    EXECUTE FUNCTION public.accounts_refuse_change();
-
 CREATE OR REPLACE TRIGGER register_refuse_change BEFORE DELETE OR UPDATE OR TRUNCATE
     ON public.issuers_tokenprice FOR EACH STATEMENT
-    EXECUTE FUNCTION public.accounts_refuse_change();
-
-CREATE OR REPLACE TRIGGER register_refuse_change BEFORE DELETE OR TRUNCATE
-    ON public.issuers_tokenrule FOR EACH STATEMENT
     EXECUTE FUNCTION public.accounts_refuse_change();

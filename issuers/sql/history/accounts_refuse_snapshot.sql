@@ -1,11 +1,6 @@
 -- Triggers of accounts_refuse_snapshot on tables of this room.
 
 CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
-    ON public.issuers_approvedholder FOR EACH STATEMENT
-    WHEN (current_setting('transaction_isolation') <> 'read committed')
-    EXECUTE FUNCTION public.accounts_refuse_snapshot();
-
-CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
     ON public.issuers_article FOR EACH STATEMENT
     WHEN (current_setting('transaction_isolation') <> 'read committed')
     EXECUTE FUNCTION public.accounts_refuse_snapshot();
@@ -41,21 +36,6 @@ CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
     EXECUTE FUNCTION public.accounts_refuse_snapshot();
 
 CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
-    ON public.issuers_issuergrant FOR EACH STATEMENT
-    WHEN (current_setting('transaction_isolation') <> 'read committed')
-    EXECUTE FUNCTION public.accounts_refuse_snapshot();
-
-CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
-    ON public.issuers_ledgeraccount FOR EACH STATEMENT
-    WHEN (current_setting('transaction_isolation') <> 'read committed')
-    EXECUTE FUNCTION public.accounts_refuse_snapshot();
-
-CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
-    ON public.issuers_ledgertransaction FOR EACH STATEMENT
-    WHEN (current_setting('transaction_isolation') <> 'read committed')
-    EXECUTE FUNCTION public.accounts_refuse_snapshot();
-
-CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
     ON public.issuers_legacyimport FOR EACH STATEMENT
     WHEN (current_setting('transaction_isolation') <> 'read committed')
     EXECUTE FUNCTION public.accounts_refuse_snapshot();
@@ -71,21 +51,6 @@ CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
     EXECUTE FUNCTION public.accounts_refuse_snapshot();
 
 CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
-    ON public.issuers_restriction FOR EACH STATEMENT
-    WHEN (current_setting('transaction_isolation') <> 'read committed')
-    EXECUTE FUNCTION public.accounts_refuse_snapshot();
-
-CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
     ON public.issuers_token FOR EACH STATEMENT
-    WHEN (current_setting('transaction_isolation') <> 'read committed')
-    EXECUTE FUNCTION public.accounts_refuse_snapshot();
-
-CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
-    ON public.issuers_tokenprice FOR EACH STATEMENT
-    WHEN (current_setting('transaction_isolation') <> 'read committed')
-    EXECUTE FUNCTION public.accounts_refuse_snapshot();
-
-CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
-    ON public.issuers_tokenrule FOR EACH STATEMENT
     WHEN (current_setting('transaction_isolation') <> 'read committed')
     EXECUTE FUNCTION public.accounts_refuse_snapshot();

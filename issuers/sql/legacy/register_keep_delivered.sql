@@ -4,7 +4,6 @@
 CREATE OR REPLACE FUNCTION public.register_keep_delivered()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
-SET enable_seqscan = off
 AS $$
 BEGIN
     IF TG_RELID <> 'issuers_legacyshareholder'::regclass THEN
@@ -26,17 +25,8 @@ BEGIN
     IF TG_OP = 'DELETE' THEN
         RETURN OLD;
     END IF;
-    IF NEW.status = 'DELIVERED' AND NOT EXISTS (
-        SELECT FROM issuers_ledgertransaction t
-        JOIN issuers_ledgeraccount a ON a.id = t.target_id
-        WHERE t.token_id = NEW.token_id AND t.seq = NEW.ledger_seq
-            AND t.legacy_shareholder_id = NEW.id AND t.amount = NEW.number_of_shares
-            AND t.effective_at = NEW.delivered_at AND t.actor = NEW.delivered_by
-            AND a.user_id = NEW.user_id) THEN
-        RAISE EXCEPTION 'Legacy shares % are not delivered by the ledger.', OLD.id
-            USING ERRCODE = 'restrict_violation';
-    END IF;
-    RETURN NEW;
+    RAISE EXCEPTION 'Legacy shares % are not delivered by the ledger.', OLD.id
+        USING ERRCODE = 'restrict_violation';
 END $$;
 REVOKE ALL ON FUNCTION public.register_keep_delivered() FROM PUBLIC;
 

@@ -1,5 +1,5 @@
 -- Continues the SHA-256 chain of a token's entries after a number.
--- called by: anyone, register_enter, register_follow_transactions
+-- called by: anyone, register_enter
 CREATE OR REPLACE FUNCTION public.register_chain_entries(
     token uuid, after bigint, digest bytea
 )

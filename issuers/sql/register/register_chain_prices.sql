@@ -1,5 +1,5 @@
 -- Continues the SHA-256 chain of a token's prices after a number.
--- called by: anyone, register_enter, register_follow_prices
+-- called by: anyone, register_enter
 CREATE OR REPLACE FUNCTION public.register_chain_prices(
     token uuid, after bigint, digest bytea
 )

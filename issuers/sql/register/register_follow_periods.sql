@@ -1,5 +1,5 @@
 -- Derives the periods in which users hold a token from the postings of new entries.
--- called by: register_enter, register_follow_transactions
+-- called by: register_enter
 CREATE OR REPLACE FUNCTION public.register_follow_periods(tokens uuid[], seqs bigint[])
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp

@@ -1,10 +1,7 @@
 -- Identifies this transaction on this server by 64 bits, by which rows know that they
 -- were made in it.
--- called by: approvals_of_delivered_line, approvals_of_entry, approvals_of_price,
---     approvals_of_trade_price, approvals_of_transfer, cash_receive_lines,
---     cash_receive_statement, register_follow_prices, register_follow_transactions,
---     register_history, register_hold, register_judge_postings, register_keep_issuer,
---     register_time_token, register_write, trading_follow_events
+-- called by: register_history, register_keep_issuer, register_time_token,
+--     register_write
 CREATE OR REPLACE FUNCTION public.register_transaction(salt bigint)
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp

@@ -1,5 +1,5 @@
--- Judges what the release before writes of an internal market: the levels are its OPEN
--- orders, the tape its executions.
+-- Judges what is recorded of an internal market: the levels are its OPEN orders, the
+-- tape its executions.
 -- called by: marketdata_record
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.trading_judge_book(

@@ -19,16 +19,6 @@ END $$;
 REVOKE ALL ON FUNCTION public.partnerapi_refuse_given_id() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER refuse_given_id BEFORE INSERT OR UPDATE OF id
-    ON public.accounts_bankstatement FOR EACH ROW
-    EXECUTE FUNCTION
-        public.partnerapi_refuse_given_id('public.accounts_bankstatement_id_seq');
-
-CREATE OR REPLACE TRIGGER refuse_given_id BEFORE INSERT OR UPDATE OF id
-    ON public.accounts_cashtransaction FOR EACH ROW
-    EXECUTE FUNCTION
-        public.partnerapi_refuse_given_id('public.accounts_cashtransaction_id_seq');
-
-CREATE OR REPLACE TRIGGER refuse_given_id BEFORE INSERT OR UPDATE OF id
     ON public.accounts_pepper FOR EACH ROW
     EXECUTE FUNCTION public.partnerapi_refuse_given_id('public.accounts_pepper_id_seq');
 
@@ -64,11 +54,6 @@ CREATE OR REPLACE TRIGGER refuse_given_id BEFORE INSERT OR UPDATE OF id
     ON public.issuers_deliverystep FOR EACH ROW
     EXECUTE FUNCTION
         public.partnerapi_refuse_given_id('public.issuers_deliverystep_id_seq');
-
-CREATE OR REPLACE TRIGGER refuse_given_id BEFORE INSERT OR UPDATE OF id
-    ON public.issuers_ledgeraccount FOR EACH ROW
-    EXECUTE FUNCTION
-        public.partnerapi_refuse_given_id('public.issuers_ledgeraccount_id_seq');
 
 CREATE OR REPLACE TRIGGER refuse_given_id BEFORE INSERT OR UPDATE OF id
     ON public.marketdata_fixsession FOR EACH ROW

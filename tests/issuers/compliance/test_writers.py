@@ -11,7 +11,6 @@ from issuers.compliance.holders import approve_holder, end_approval
 from issuers.compliance.models import ApprovedHolder, Restriction, TokenRule
 from issuers.compliance.restrictions import Terms
 from issuers.models import Token
-from issuers.register import ledger
 from partnerapi.core.database import execute
 from partnerapi.sandbox.data.approvals import (
     ASKER,
@@ -165,25 +164,3 @@ def test_only_the_writers_write(world: World, holder: User, statement: str):
         transaction.atomic(),
     ):
         execute(statement)
-
-
-def test_the_release_before_is_still_guarded(world: World, holder: User):
-    """It inserts as before while the new release takes over."""
-    tables = "issuers_restriction, issuers_tokenrule, issuers_approvedholder"
-    tamper(f"GRANT INSERT ON {tables} TO PUBLIC")
-    token = world.public_token
-    account = ledger.holder_accounts([holder.pk])[holder.pk]
-    of_rule = {"token": token, "kind": "TRANSFERS_PAUSED", "approved_by": DECIDER}
-    for create, said in (
-        (Restriction.objects.create, {"ledger_account_id": account, "kind": "FREEZE"}),
-        (ApprovedHolder.objects.create, {"ledger_account_id": account, "token": token}),
-        (TokenRule.objects.create, of_rule),
-    ):
-        with (
-            pytest.raises(IntegrityError, match="begins now, and names who"),
-            transaction.atomic(),
-        ):
-            create(**said, created_by="")
-    TokenRule.objects.create(**of_rule, created_by=ASKER)
-    with pytest.raises(IntegrityError, match="needs an approval"):
-        as_committed()

@@ -285,7 +285,7 @@ def test_the_dry_run_says_what_would_come_of_it(two: Two):
     assert refused is not None
     assert refused.code == "INSUFFICIENT_FUNDS"
     assert events(two.token) == before
-    locks = ("UPDATE", "register_hold", "trading_lock", "accounts_hold")
+    locks = ("UPDATE", "trading_lock", "accounts_hold")
     assert not [q["sql"] for q in asked if any(lock in q["sql"] for lock in locks)]
 
 

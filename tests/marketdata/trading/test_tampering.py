@@ -110,10 +110,6 @@ REFUSED = [
     "UPDATE issuers_holderbalance SET balance = balance + 1",
     "UPDATE accounts_cashhead SET reserved = 0",
     "UPDATE accounts_cashhead SET balance = balance + 1",
-    "SELECT issuers_reserve_units(token_id, ARRAY[ledger_account_id], ARRAY[-1])"
-    " FROM trading_order",
-    "SELECT accounts_reserve_cash(ARRAY[cash_account_id], ARRAY[-1])"
-    " FROM trading_order",
     "ALTER TABLE trading_order DISABLE TRIGGER ALL",
 ]
 
