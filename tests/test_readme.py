@@ -36,7 +36,7 @@ def test_every_link_leads_to_a_file():
 
 
 def test_names_every_document():
-    for path in docs.DIRECTORY.iterdir():
+    for path in docs.DIRECTORY.glob("*.md"):
         assert f"]({path.relative_to(settings.BASE_DIR)})" in README
 
 
@@ -100,6 +100,23 @@ def test_its_looks_at_the_fix_feed_show_it(running_server: dict, number, shown):
     assert shown in done.stdout
 
 
+def test_its_first_trade_is_in_the_capitalization_table(running_server: dict):
+    [command] = [c for c in commands() if "first_trade" in c]
+    program, *arguments = command.split()
+    assert program == ".venv/bin/python"
+    known = {"API": running_server["graphql"], "KEY": running_server["key"]}
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=settings.BASE_DIR,
+        env=os.environ | known,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "traded    2 units: FILLED\n" in done.stdout
+    assert "holds     2 units as Mara Holm" in done.stdout
+
+
 def test_its_other_commands_run():
     [explained] = [c for c in commands() if c.endswith("--help")]
     program, *arguments = explained.split()
@@ -121,6 +138,7 @@ def test_every_command_is_run_by_a_test():
         if not c.startswith(("curl", "export KEY="))
         and not c.endswith("--help")
         and "fix_client" not in c
+        and "first_trade" not in c
     ]
     # .ci/run pastes these; tests/commands/test_up.py starts and ends the system.
     continuous = (settings.BASE_DIR / ".ci" / "run").read_text()

@@ -73,7 +73,9 @@ class SandboxFillInput(graphene.InputObjectType):
     """The order to fill."""
 
     order_id = graphene.ID(
-        name="orderID", required=True, description="One of your orders that is OPEN."
+        name="orderID",
+        required=True,
+        description="One of your orders, OPEN or FILLED.",
     )
 
 
@@ -230,8 +232,8 @@ class Mutation(graphene.ObjectType):
         cost=MUTATION,
         input=SandboxFillInput(required=True, description="The order."),
         description="Sandbox only: clients of the sandbox trade with an open order at "
-        "its limit price, after the orders that precede it in the book. Needs the "
-        "scope `trading:write`.",
+        "its limit price, after the orders that precede it in the book. An order that "
+        "is FILLED stays as it is. Needs the scope `trading:write`.",
     )
 
     sandbox_advance_market = Field(
@@ -281,7 +283,7 @@ class Mutation(graphene.ObjectType):
     @check_first(check_trading)
     def resolve_sandbox_fill(roots, info, input):
         order = own_order(info.context.caller, input["order_id"])
-        if order.status != OrderStatus.OPEN:
+        if order.status not in (OrderStatus.OPEN, OrderStatus.FILLED):
             raise OrderNotOpen(f"The order is {order.status}.", status=order.status)
         with within_time():
             return [fill(order)]

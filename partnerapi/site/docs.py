@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 
 from django.conf import settings
@@ -14,12 +15,17 @@ from django.utils.text import slugify
 from django.views.decorators.http import require_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
 
 from partnerapi.site.pages import html_page, sandbox_key
 
 DIRECTORY = settings.BASE_DIR / "templates" / "docs"
 FOR_PARTNERS = (
     "guide",
+    "first-trade",
+    "concepts",
     "scopes",
     "limits",
     "errors",
@@ -39,10 +45,26 @@ FOR_OPERATORS = (
 ELSEWHERE = {"changelog": settings.BASE_DIR / "CHANGELOG.md"}
 """Documents that lie outside the directory."""
 NO_KEY = "service-apikey_<login>_<secret>"
-LINK = re.compile(r"(\w+)\.md((?:#.*)?)")
+QUOTED_KEY = re.compile(rf"""(['"]){NO_KEY}\1""")
+LINK = re.compile(r"([\w-]+)\.md((?:#.*)?)")
 """How one file of the directory names another, as the repository shows it."""
 
-markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+FIGURES = DIRECTORY / "figures"
+FORMS = {"sh": "curl", "python": "Python", "javascript": "JavaScript"}
+"""By the language of a block: the form of a step that a reader can choose."""
+formatter = HtmlFormatter(nowrap=True)
+
+
+def highlighted(content: str, language: str, attributes: str) -> str:
+    """A block of code as HTML; the names of its spans are Pygments' short ones."""
+    if not language or language == "text":
+        return ""
+    return highlight(content, get_lexer_by_name(language), formatter)
+
+
+markdown = MarkdownIt("commonmark", {"html": False, "highlight": highlighted}).enable(
+    "table"
+)
 
 
 @dataclass(frozen=True)
@@ -100,8 +122,8 @@ def read(name: str) -> Doc:
 def filled_in(text: str) -> str:
     """A text whose lines to paste have this installation's address, a sandbox's key."""
     own = settings.PARTNER_API_SITE
-    text = text.replace("API=http://localhost:8080/", f"API={own}/")
-    return text.replace(f"KEY='{NO_KEY}'", f"KEY='{sandbox_key() or NO_KEY}'")
+    text = text.replace("http://localhost:8080/graphql", f"{own}/graphql")
+    return QUOTED_KEY.sub(rf"\1{sandbox_key() or NO_KEY}\1", text)
 
 
 def path_of(name: str) -> Path:
@@ -118,6 +140,7 @@ def doc_of(name: str, text: str) -> Doc:
     for token in tokens:
         adapt(token)
     label_cells(tokens)
+    tokens = grouped_in_tabs(with_figures(tokens))
     html = markdown.renderer.render(tokens, markdown.options, {})
     return Doc(name, title, lead, sections, mark_safe(html))
 
@@ -150,6 +173,43 @@ def adapt(token: Token) -> None:
         token.attrSet("href", f"/docs/{link[1]}{link[2]}")
     for child in token.children or ():
         adapt(child)
+
+
+def with_figures(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens, with the drawing itself where a paragraph is a picture of it.
+
+    The text of the picture is the drawing's own description.
+    """
+    found = list(tokens)
+    for number, token in enumerate(tokens):
+        match token.children:
+            case [Token(type="image") as image]:
+                drawing = FIGURES / Path(str(image.attrGet("src"))).name
+                html = f"<figure>{drawing.read_text().strip()}</figure>\n"
+                found[number - 1 : number + 2] = [
+                    Token("html_block", "", 0, content=html),
+                    Token("html_block", "", 0),
+                    Token("html_block", "", 0),
+                ]
+    return found
+
+
+def grouped_in_tabs(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens, with blocks of several languages in a row as the forms of a step."""
+    found: list[Token] = []
+    for is_form, row in groupby(tokens, lambda token: token.info in FORMS):
+        forms = list(row)
+        if not is_form or len(forms) == 1:
+            found += forms
+            continue
+        found.append(Token("html_block", "", 0, content='<div class="forms">\n'))
+        for form in forms:
+            name = FORMS[form.info]
+            opening = f'<div class="form" data-form="{name}"><p>{name}</p>\n'
+            found.append(Token("html_block", "", 0, content=opening))
+            found += [form, Token("html_block", "", 0, content="</div>\n")]
+        found.append(Token("html_block", "", 0, content="</div>\n"))
+    return found
 
 
 def label_cells(tokens: Sequence[Token]) -> None:

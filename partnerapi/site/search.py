@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from partnerapi.site import docs, pages
 
 HEADINGS = ("h1", "h2", "h3")
-NOT_SEARCHED = ("pre", "figcaption", "dt")
+NOT_SEARCHED = ("pre", "figcaption", "dt", "svg")
 VOID = ("br", "hr", "img", "input", "link", "meta")
 
 

@@ -20,6 +20,70 @@ for (const block of document.querySelectorAll("pre")) {
   });
 }
 
+// The forms of a step, such as curl and Python, as tabs: one choice for all steps.
+const steps = [...document.querySelectorAll(".forms")].map((step, number) => {
+  const list = document.createElement("div");
+  list.className = "tabs";
+  list.setAttribute("role", "tablist");
+  list.setAttribute("aria-label", "Language");
+  const forms = [...step.children].map((panel) => {
+    const name = panel.dataset.form;
+    panel.id = `form-${number}-${name}`;
+    panel.setAttribute("role", "tabpanel");
+    panel.querySelector(":scope > p").remove();
+    const tab = document.createElement("button");
+    tab.type = "button";
+    tab.id = `tab-${number}-${name}`;
+    tab.textContent = name;
+    tab.setAttribute("role", "tab");
+    tab.setAttribute("aria-controls", panel.id);
+    panel.setAttribute("aria-labelledby", tab.id);
+    tab.addEventListener("click", () => {
+      // The page must not jump under the pointer when steps above it change.
+      const before = tab.getBoundingClientRect().top;
+      choose(name);
+      scrollBy(0, tab.getBoundingClientRect().top - before);
+    });
+    list.append(tab);
+    return { name, panel, tab };
+  });
+  list.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const at = forms.findIndex(({ tab }) => tab === document.activeElement);
+    if (!step || at < 0) return;
+    const next = forms[(at + step + forms.length) % forms.length];
+    choose(next.name);
+    next.tab.focus();
+  });
+  step.prepend(list);
+  return forms;
+});
+
+function choose(chosen) {
+  for (const { name, panel, tab } of steps.flat()) {
+    const isChosen = name === chosen;
+    panel.hidden = !isChosen;
+    tab.setAttribute("aria-selected", isChosen);
+    tab.tabIndex = isChosen ? 0 : -1;
+  }
+  try {
+    localStorage.setItem("form", chosen);
+  } catch {
+    // Some browsers keep nothing for a page: the choice ends with it.
+  }
+}
+
+if (steps.length) {
+  const names = steps[0].map(({ name }) => name);
+  let kept;
+  try {
+    kept = localStorage.getItem("form");
+  } catch {
+    kept = null;
+  }
+  choose(names.includes(kept) ? kept : names[0]);
+}
+
 // The reference was one page once; its anchors lead to what stands on pages now.
 const [, anchor] = location.href.split("/docs/schema#");
 if (anchor && !document.getElementById(decodeURIComponent(anchor))) {
@@ -46,7 +110,7 @@ if (form) {
   );
   // The documents explain, the reference lists, operators' pages are for others.
   const WEIGHTS = [
-    [/^\/docs\/guide/, 5],
+    [/^\/docs\/(guide|first-trade|concepts)/, 5],
     [/^\/docs\/(scopes|limits|errors|exports|chains|deprecations|clients|fix)/, 3],
     [/^\/docs\/(deployment|production|settings|commands|register|licences)/, 0.5],
   ];

@@ -198,7 +198,7 @@ def main() -> int:
         f"{len(sent.above)} bills above X-Cost-Only, of {priced} documents priced\n"
     )
     for name, (cost, most) in sent.above.items():
-        show(f"{name}: {cost} points, at most {most:g} told\n")
+        show(f"{name}: {cost} points, of at most {most:g}\n")
     return int(web + database > allowance or bool(sent.above))
 
 

@@ -1,0 +1,108 @@
+"""The first trade, pasted block by block in each of its languages."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from partnerapi.site import docs
+from tests.examples.shapes import differences
+from tests.packages import node
+
+TEXT = docs.path_of("first-trade").read_text()
+FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+MARK = "the next answer is shown"
+MARKS = {
+    "sh": f"echo; echo '{MARK}'",
+    "python": f'print("{MARK}")',
+    "javascript": f'console.log("{MARK}");',
+}
+
+
+def program(language: str) -> str:
+    """All blocks of a language, with a mark where the page shows an answer."""
+    lines = []
+    for kind, text in FENCED.findall(TEXT):
+        if kind == language:
+            lines.append(re.sub(r"^export .*\n", "", text, flags=re.MULTILINE))
+        elif kind == "json":
+            lines.append(MARKS[language])
+    return "\n".join(lines)
+
+
+def last_document(printed: str) -> Any:
+    """The last of the JSON documents that a block has printed."""
+    found, rest = None, printed.strip()
+    while rest:
+        found, end = json.JSONDecoder().raw_decode(rest)
+        rest = rest[end:].strip()
+    return found
+
+
+def printed_by(language: str, environment: dict[str, str], directory: Path) -> str:
+    text = program(language)
+    if language == "javascript":
+        (directory / "first-trade.mjs").write_text(text)
+        done = node("first-trade.mjs", cwd=directory, **environment)
+        assert not done.returncode, done.stderr
+        return done.stdout
+    command = ["sh"] if language == "sh" else [sys.executable, "-"]
+    done = subprocess.run(
+        command,
+        input=text,
+        env=os.environ | environment,
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+@pytest.mark.parametrize("language", list(docs.FORMS))
+def test_every_block_does_what_the_page_says(
+    language: str, running_server: dict, tmp_path: Path
+):
+    environment = {"API": running_server["graphql"], "KEY": running_server["key"]}
+    printed = printed_by(language, environment, tmp_path)
+    answers = [last_document(part) for part in printed.split(MARK)[:-1]]
+    shown = [json.loads(text) for kind, text in FENCED.findall(TEXT) if kind == "json"]
+    assert len(answers) == len(shown) == 8
+    for example, answer in zip(shown, answers, strict=True):
+        assert differences(example, answer) == []
+    order = answers[5]["data"]["order"]
+    assert (order["status"], order["filledQuantity"]) == ("FILLED", 2)
+    assert answers[6]["holderName"] == "Mara Holm"
+    assert answers[6]["tokenBalances"] == [{"balanceSpecificToken": 2}]
+
+
+def test_each_step_has_every_language():
+    rows = re.findall(
+        r"(?:^```(?:sh|python|javascript)\n.*?^```\n\n?)+", TEXT, re.M | re.S
+    )
+    assert len(rows) == 9
+    for row in rows:
+        assert [kind for kind, _ in FENCED.findall(row)] == list(docs.FORMS)
+
+
+def test_the_trade_arrives_on_fix(running_server: dict):
+    """The command that the page shows, as far as its first book."""
+    [(_, command)] = [found for found in FENCED.findall(TEXT) if found[0] == "text"]
+    key, program, *arguments = command.split()
+    assert (key, program) == ("FIX_KEY=$KEY", ".venv/bin/python")
+    with subprocess.Popen(
+        [sys.executable, *arguments, "--port", str(running_server["fix"]["port"])],
+        cwd=settings.BASE_DIR,
+        env={**os.environ, "FIX_KEY": running_server["key"]},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as client:
+        assert client.stdout
+        assert any("35=W" in line for line in client.stdout)
+        client.terminate()
