@@ -19,6 +19,7 @@ from accounts.investors.models import (
 )
 from accounts.people.followers import change_and_follow
 from accounts.people.models import Country, User
+from partnerapi.core.locks import lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +65,15 @@ def attest(account: Account, facts: Facts) -> InvestorAttestation:
         )
         return made
 
-    return change_and_follow([account.user_id], None, "NOT_ELIGIBLE", change)
+    def lock_user() -> None:
+        # The writer locks them, too, but its statement is billed.
+        lock(LOCK_USER, [account.user_id])
+
+    users = [account.user_id]
+    return change_and_follow(users, None, "NOT_ELIGIBLE", change, lock_user)
 
 
+LOCK_USER = "SELECT id FROM accounts_user WHERE id = %s FOR NO KEY UPDATE"
 ATTEST = "SELECT * FROM binds_attest(%s, %s, %s, %s, %s, %s, %s, %s, %s)"
 
 

@@ -21,6 +21,7 @@ from issuers.register.captable_reading import read_holders
 from partnerapi.core.database import fetch
 from partnerapi.core.errors import PartnerAPIError, RequestTimeout
 from partnerapi.core.numbers import MAX_UINT64
+from partnerapi.core.postgresql.timing import leave
 from partnerapi.core.standby import SETTLED_AT, settled_arguments, standby
 
 
@@ -130,8 +131,10 @@ def tokens_as_of(
                 "The register is busy with another change; retry the request."
             ) from error
         raise
+    if (waited := rows[0][1]) > WAITED_SECONDS:
+        leave(waited)
     summaries: list[list[TokenSummary]] = [[] for _ in issuer_ids]
-    for _, place, token_id, price, held, supply, *counts in rows:
+    for _, _, place, token_id, price, held, supply, *counts in rows:
         if token_id is not None:
             summaries[place - 1].append(
                 TokenSummary(token_id, price, int(held), int(supply), *counts)
@@ -155,13 +158,18 @@ def too_much(name: str) -> CapitalizationTableTooLarge:
     )
 
 
+WAITED_SECONDS = 0.002
+"""Whoever has to wait for writers waits at least this long."""
+# The time until the instant is known is that of a wait for writers, if there was one.
 AS_OF = f"""
-    SELECT noted_at::text, issuer_place, noted_token::text, noted_price,
-        noted_held::text, noted_supply::text, noted_holders, noted_seq,
-        noted_last_seq, noted_last_holders
+    SELECT noted_at::text,
+        extract(epoch FROM known.at - statement_timestamp())::float8, issuer_place,
+        noted_token::text, noted_price, noted_held::text, noted_supply::text,
+        noted_holders, noted_seq, noted_last_seq, noted_last_holders
     FROM register_instant(%s::uuid[], %s::timestamptz,
         CASE WHEN %s::timestamptz IS NOT NULL
             OR current_setting('transaction_read_only')::boolean
-        THEN {SETTLED_AT} END) AS instant,
-        register_note(%s::uuid[], instant, instant)
+        THEN {SETTLED_AT} END) AS found,
+        LATERAL (SELECT found AS instant, clock_timestamp() AS at OFFSET 0) AS known,
+        register_note(%s::uuid[], known.instant, known.instant)
 """

@@ -2,10 +2,16 @@
 
 from django.utils import timezone
 
-from accounts.access import Caller, Unauthenticated, check_scope, missing_grant
+from accounts.access import (
+    Caller,
+    Forbidden,
+    Unauthenticated,
+    check_scope,
+    missing_grant,
+)
 from accounts.keys.models import ApiKey
 from issuers.callers import caller_of
-from issuers.models import Token
+from issuers.models import IssuerGrant, Token
 from partnerapi.exports.connections import CONNECTIONS
 from partnerapi.exports.models import Export
 
@@ -14,11 +20,17 @@ def check_access(export: Export, caller: Caller) -> None:
     """Refuse a caller who may not read the connection any more.
 
     Raises:
-        Forbidden: the key lacks the scope, or the partner the grant.
+        Forbidden: the key lacks the scope, or the partner the grant, or a grant has
+            ended without which the file may have fewer rows.
     """
     check_scopes(export.connection, caller)
     if not sees_object(export, caller):
         raise missing_grant(str(export.issuer_id))
+    if has_lost_grant(export, caller):
+        raise Forbidden(
+            "A grant that you had when the file was written has ended; create the "
+            "export again."
+        )
 
 
 def check_scopes(connection: str, caller: Caller | None) -> None:
@@ -46,6 +58,18 @@ def sees_object(export: Export, caller: Caller) -> bool:
     return export.token_id is None or tokens.filter(pk=export.token_id).exists()
 
 
+def has_lost_grant(export: Export, caller: Caller) -> bool:
+    """Whether the export may have rows that the caller no longer sees."""
+    if not CONNECTIONS[export.connection].shows_granted or (
+        caller.granted_issuers is None
+    ):
+        return False
+    ended = IssuerGrant.objects.filter(
+        partner=export.partner_id, ended_at__gt=export.created_at
+    )
+    return ended.exists()
+
+
 def reader_of(export: Export) -> Caller | None:
     """Whoever may read the connection for the export's partner now, or None.
 
@@ -63,4 +87,6 @@ def reader_of(export: Export) -> Caller | None:
     if key is None:
         return None
     caller = caller_of(key)
-    return caller if sees_object(export, caller) else None
+    if not sees_object(export, caller) or has_lost_grant(export, caller):
+        return None
+    return caller

@@ -48,6 +48,8 @@ class Exported:
     fields: str
     scopes: tuple[Scope, ...] = ()
     needs_grant: bool = False
+    shows_granted: bool = False
+    """Which rows it has depends on the grants that the partner has meanwhile."""
     of_instant: bool = False
     """Its past is kept, so that any instant can be asked for."""
     page_rows: int = 8_000
@@ -135,6 +137,7 @@ CONNECTIONS: dict[str, Exported] = {
         {None: ("tokens",), "issuerID": ("issuer(id: $id)", "tokens")},
         "id name symbol isin contractAddress network marketType visibility createdAt "
         "updatedAt issuer { id }",
+        shows_granted=True,
     ),
     ExportedConnection.MARKETS: Exported(
         "The internal markets of all tokens that you may see, `markets`.",
@@ -142,6 +145,7 @@ CONNECTIONS: dict[str, Exported] = {
         "token { id } phase phaseSince nextPhase nextPhaseAt tickSize lotSize "
         "referencePrice floorPrice capPrice",
         (Scope.MARKETDATA_READ,),
+        shows_granted=True,
     ),
     ExportedConnection.INDUSTRY_BENCHMARKS: Exported(
         "The industry classification, `industryClassificationBenchmarks`.",
@@ -200,6 +204,7 @@ CONNECTIONS: dict[str, Exported] = {
         {None: ("positions",), "accountID": ("account(id: $id)", "positions")},
         "account { id } token { id } quantity reserved locked available lockedUntil",
         (Scope.TRADING_READ,),
+        shows_granted=True,
     ),
     ExportedConnection.CASH_ENTRIES: Exported(
         "The changes of an account's cash, `cashEntries`.",
@@ -221,6 +226,7 @@ CONNECTIONS: dict[str, Exported] = {
         "remainingQuantity reason",
         # The file is written and downloaded with any such key, so none sees less.
         tuple(sorted({scope for scope in NEEDED_SCOPES.values() if scope})),
+        shows_granted=True,
     ),
     ExportedConnection.GRANTS: Exported(
         "Your grants for individual issuers, `grants`.",

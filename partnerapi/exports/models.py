@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import uuid_utils.compat as uuid
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 from django.db.models.lookups import LessThanOrEqual
 
 from accounts.access import Caller
 from accounts.keys.models import Partner
-from issuers.models import Token
+from issuers.models import IssuerGrant, Token
 from partnerapi.core.constraints import check
 from partnerapi.core.database import delete_in_batches
 from partnerapi.exports.connections import CONNECTIONS, ExportedConnection
@@ -33,8 +33,12 @@ class ExportQuerySet(models.QuerySet["Export"]):
         if caller.granted_issuers is None:
             return exports
         open_to_all = {c for c in read if not CONNECTIONS[c].needs_grant}
+        showing = {c for c in read if CONNECTIONS[c].shows_granted}
         tokens = Token.objects.visible_to(caller).values("pk")
-        return exports.filter(
+        ended = IssuerGrant.objects.filter(
+            partner=OuterRef("partner"), ended_at__gt=OuterRef("created_at")
+        )
+        return exports.exclude(Q(connection__in=showing) & Exists(ended)).filter(
             Q(issuer_id__in=caller.granted_issuers)
             | Q(connection__in=open_to_all, token_id__isnull=True)
             | Q(connection__in=open_to_all, token_id__in=tokens)

@@ -233,11 +233,13 @@ def pay_and_run(
     except Refusal:
         bill.charge_refusal(weight)
         raise
-    rebate = MUTATION.points - CHECK.points if is_trial else 0
 
     def price(points: int) -> int:
+        if is_trial:
+            # Every field of the operation may be left out by a directive.
+            points = max(points - MUTATION.points + CHECK.points, LEAST)
         # What may be asked can be paid by a full budget, however long it is.
-        return min(points - rebate + weight, settings.PARTNER_API_MAX_COST)
+        return min(points + weight, settings.PARTNER_API_MAX_COST)
 
     if is_priced:
         bill.charge_refusal(weight)
@@ -405,8 +407,8 @@ def identify(
     try:
         return identify_caller(token, deadline)
     except Unauthenticated as error:
-        bill.charge(LEAST)
         running.begin(bill.name)
+        bill.charge(LEAST)
         raise InvalidKey(
             "The API key is malformed, unknown, revoked or expired. Send a live key as "
             "X-Token-Auth: service-apikey_<login>_<secret>.",

@@ -37,7 +37,10 @@ def prices() -> Rows:
         "a field that reads something of its own (see below)",
         f"{cost.READ} in each place of the document, once for all rows",
     )
-    yield "a mutation, even if refused", f"{cost.MUTATION_POINTS}"
+    yield (
+        "a mutation, even if refused",
+        f"{cost.MUTATION_POINTS}; its payload is an object, too",
+    )
     yield (
         "a check, or a mutation that is only tried",
         f"{cost.CHECK_POINTS}",
@@ -47,7 +50,7 @@ def prices() -> Rows:
         f"each kilobyte that the body begins beyond the first {bills.FREE_KILOBYTES}",
         "1",
     )
-    yield "any request", f"at least {cost.LEAST}, in addition to its kilobytes"
+    yield "any request", f"no less than {cost.LEAST}, to which its kilobytes are added"
     yield (
         "an empty page of `events`, or of a root list with `updatedSince`, without "
         "`totalCount`",

@@ -226,6 +226,32 @@ def test_a_private_token_is_exported_while_the_grant_lasts(
     assert client_of.http.get(url).status_code == 403
 
 
+@pytest.mark.django_db(transaction=True)
+def test_rows_of_a_grant_that_has_ended_are_not_downloaded(
+    world: World, client_of: Partner
+):
+    names = [name for name, each in CONNECTIONS.items() if each.shows_granted]
+    assert names == ["TOKENS", "MARKETS", "POSITIONS", "EVENTS"]
+    ids = [client_of.create(name) for name in names]
+    ids.append(client_of.create("TOKENS", issuerID=f"Issuer|{world.listed.pk}"))
+    kept = client_of.create("ISSUERS")
+    write()
+    urls = [client_of.export(id)["url"] for id in ids]
+    assert "LUMF" in {line["symbol"] for line in client_of.lines(ids[0])}
+    grants.end(IssuerGrant.objects.get(partner=world.partner), asker())
+    authentication.cache.clear()
+    node = "query ($id: ID!) { node(id: $id) { id } }"
+    for id, url in zip(ids, urls, strict=True):
+        assert client_of.http.get(url).status_code == 403
+        assert client_of.ask(EXPORT, {"id": id}).code == "FORBIDDEN"
+        assert client_of.ask(node, {"id": id}).data["node"] is None
+    assert client_of.get(kept).status_code == 200
+    # One that is asked for now has what the partner sees now.
+    later = client_of.create("TOKENS")
+    write()
+    assert [line["symbol"] for line in client_of.lines(later)] == ["LUM"]
+
+
 def test_events_need_every_scope_that_shows_some(world: World):
     for missing in CONNECTIONS["EVENTS"].scopes:
         scopes = [scope for scope in Scope if scope != missing]

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from time import monotonic, sleep
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import OperationalError, connection, transaction
@@ -17,7 +18,8 @@ from partnerapi.core.postgresql.timing import Meter
 from partnerapi.gateway import clock
 from partnerapi.gateway.clock import MINUTE, Minute, Running
 from partnerapi.gateway.refusals import Throttled
-from tests.characters import Ask, World
+from tests.characters import Answer, Ask, World
+from tests.marketdata.trading.trading import new_clients
 from tests.servers import PATIENCE_SECONDS
 from tests.waiting import until_waiting_for_a_lock
 
@@ -225,6 +227,59 @@ def test_a_wait_that_a_lock_ended_takes_nothing(held: Hold):
     waited = monotonic() - began
     assert waited >= 0.5
     assert meter.end() < waited / 2
+
+
+MARK = "SELECT pg_advisory_xact_lock_shared(hashtext('writers of the register'), 0)"
+TABLE = "query ($id: ID!) { issuer(id: $id) { capitalizationTable { totalValue } } }"
+ATTEST = """
+mutation ($input: AttestInvestorInput!) { attestInvestor(input: $input) {
+  account { id } } }
+"""
+DEBUG = {"X-Cost-Debug": "1"}
+
+
+def billed(answer: Answer) -> float:
+    assert "errors" not in answer.body, answer.body
+    return answer.body["extensions"]["cost"]["time"]
+
+
+def test_a_table_that_waits_for_writers_takes_little(
+    held: Hold, world: World, partner: Ask
+):
+    issuer = {"id": f"Issuer|{world.listed.pk}"}
+    billed(partner(TABLE, issuer, **DEBUG))
+
+    def half_a_second_later() -> None:
+        until_waiting_for_a_lock()
+        sleep(0.5)
+
+    held(MARK, half_a_second_later)
+    began = monotonic()
+    answer = partner(TABLE, issuer, **DEBUG)
+    waited = monotonic() - began
+    assert waited >= 0.5
+    assert billed(answer) < waited / 2
+
+
+def test_an_attestation_that_waits_for_another_takes_little(
+    held: Hold, world: World, partner: Ask
+):
+    [account] = new_clients(1, world.partner)
+    locked = f"SELECT 1 FROM accounts_user WHERE id = '{account.user_id}' FOR UPDATE"
+
+    def half_a_second_later() -> None:
+        until_waiting_for_a_lock()
+        sleep(0.5)
+
+    held(locked, half_a_second_later)
+    began = monotonic()
+    attested = {"accountID": f"Account|{account.pk}", "verification": "VERIFIED"}
+    attested |= {"countryCode": "FR", "investorClass": "INFORMED", "evidence": "a file"}
+    once = {"Idempotency-Key": str(uuid4())}
+    answer = partner(ATTEST, {"input": attested}, **once, **DEBUG)
+    waited = monotonic() - began
+    assert waited >= 0.5
+    assert billed(answer) < waited / 2
 
 
 def test_the_statements_that_lock_lock(world: World):

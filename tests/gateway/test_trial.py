@@ -140,3 +140,20 @@ def test_a_query_is_answered_as_always(partner: Ask):
     answer = partner("{ viewer { login } }", **TRIAL)
     assert answer.body == {"data": {"viewer": {"login": "broker_one"}}}
     assert "X-Validate-Only" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "mutation { __typename }",
+        "mutation { createExport(input: {connection: ISSUERS}) @skip(if: true) "
+        "{ export { id } } }",
+    ],
+)
+def test_a_trial_of_nothing_costs_the_least(document: str, partner: Ask, stranger: Ask):
+    for ask in (partner, stranger):
+        answer = ask(document, **TRIAL)
+        assert answer.status in (200, 401)
+        assert int(answer.headers["X-Query-Cost"]) >= 10
+    priced = partner(document, **TRIAL, **{"X-Cost-Only": "1"})
+    assert priced.body["extensions"]["cost"]["most"] >= 10

@@ -71,6 +71,12 @@ def time_statement(
             counting.add(monotonic() - thread_time() - began)
 
 
+def leave(seconds: float) -> None:
+    """Leave this much of the thread's statements to those that they waited for."""
+    if (counting := meter()) is not None:
+        counting.add(-seconds)
+
+
 @contextmanager
 def untimed() -> Iterator[None]:
     """Statements of this thread count by their CPU only: they wait for locks."""
