@@ -15,11 +15,10 @@ from django.utils.text import slugify
 from django.views.decorators.http import require_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import get_lexer_by_name
 
-from partnerapi.site.pages import html_page, sandbox_key
+from partnerapi.site.highlighting import highlighted
+from partnerapi.site.pages import html_page, sandbox_key, sdl
+from partnerapi.site.released import RELEASED_FILE, difference, strip_descriptions
 
 DIRECTORY = settings.BASE_DIR / "templates" / "docs"
 FOR_PARTNERS = (
@@ -44,6 +43,14 @@ FOR_OPERATORS = (
 )
 ELSEWHERE = {"changelog": settings.BASE_DIR / "CHANGELOG.md"}
 """Documents that lie outside the directory."""
+SCHEMA_CHANGES = """
+## The schema since the last release
+
+Without descriptions; the [reference](/docs/schema) has those.
+
+```diff
+{difference}```
+"""
 NO_KEY = "service-apikey_<login>_<secret>"
 QUOTED_KEY = re.compile(rf"""(['"]){NO_KEY}\1""")
 LINK = re.compile(r"([\w-]+)\.md((?:#.*)?)")
@@ -52,14 +59,6 @@ LINK = re.compile(r"([\w-]+)\.md((?:#.*)?)")
 FIGURES = DIRECTORY / "figures"
 FORMS = {"sh": "curl", "python": "Python", "javascript": "JavaScript"}
 """By the language of a block: the form of a step that a reader can choose."""
-formatter = HtmlFormatter(nowrap=True)
-
-
-def highlighted(content: str, language: str, attributes: str) -> str:
-    """A block of code as HTML; the names of its spans are Pygments' short ones."""
-    if not language or language == "text":
-        return ""
-    return highlight(content, get_lexer_by_name(language), formatter)
 
 
 markdown = MarkdownIt("commonmark", {"html": False, "highlight": highlighted}).enable(
@@ -116,7 +115,15 @@ def all_docs() -> dict[str, list[Doc]]:
 
 @cache
 def read(name: str) -> Doc:
-    return doc_of(name, filled_in(path_of(name).read_text()))
+    text = filled_in(path_of(name).read_text())
+    if name == "changelog":
+        text += SCHEMA_CHANGES.format(difference=schema_changes())
+    return doc_of(name, text)
+
+
+def schema_changes() -> str:
+    new = strip_descriptions(sdl())
+    return difference(RELEASED_FILE.read_text(), new)
 
 
 def filled_in(text: str) -> str:
@@ -185,7 +192,8 @@ def with_figures(tokens: Sequence[Token]) -> list[Token]:
         match token.children:
             case [Token(type="image") as image]:
                 drawing = FIGURES / Path(str(image.attrGet("src"))).name
-                html = f"<figure>{drawing.read_text().strip()}</figure>\n"
+                # Where it is wider than the window, the keyboard scrolls it, too.
+                html = f'<figure tabindex="0">{drawing.read_text().strip()}</figure>\n'
                 found[number - 1 : number + 2] = [
                     Token("html_block", "", 0, content=html),
                     Token("html_block", "", 0),

@@ -15,6 +15,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.template.loader import render_to_string
 from django.utils.cache import get_conditional_response
+from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_safe
 from django.views.defaults import server_error
 
@@ -29,6 +30,8 @@ from partnerapi.gateway.compression import admits_gzip, compress, representation
 from partnerapi.gateway.refusals import Throttled
 from partnerapi.schema import schema
 from partnerapi.site import reference
+from partnerapi.site.exchanges import of_operations
+from partnerapi.site.highlighting import highlighted
 
 SDL_FILE = settings.BASE_DIR / "partnerapi" / "schema.graphql"
 SANDBOX_SDL_FILE = settings.BASE_DIR / "partnerapi" / "sandbox" / "schema.graphql"
@@ -94,6 +97,7 @@ def answer_failure(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def landing(request: HttpRequest) -> HttpResponse:
+    shown = of_operations()["issuer"]
     context = {
         "sandbox": settings.PARTNER_API_SANDBOX,
         "key": sandbox_key(),
@@ -102,6 +106,10 @@ def landing(request: HttpRequest) -> HttpResponse:
         "public_request": json.dumps({"query": PUBLIC_QUERY}),
         "keyed_request": json.dumps({"query": KEYED_QUERY}),
         "examples": examples(),
+        "shown": {
+            "request": mark_safe(highlighted(shown.request, "graphql")),
+            "answer": mark_safe(highlighted(shown.answer, "json")),
+        },
     }
     return page(request, "landing.html", context, PAGE_POLICY)
 

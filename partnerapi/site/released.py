@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import date
+from difflib import ndiff
 from typing import Any
 
 from django.conf import settings
@@ -108,3 +109,29 @@ def find_breaks(released: str, new: GraphQLSchema, today: date) -> Iterator[str]
             )
             if was != became:
                 yield f"{name} is specified by {became}, no longer by {was}."
+
+
+def difference(released: str, new: str) -> str:
+    """What a schema adds to the released one and takes from it, by definition.
+
+    Each line begins with a plus or a minus; of a definition that stays, the first line
+    and those that differ are shown.
+    """
+    old, now = definitions(released), definitions(new)
+    found: list[str] = []
+    for name in dict.fromkeys((*now, *old)):
+        was, becomes = old.get(name, []), now.get(name, [])
+        changed = [each for each in ndiff(was, becomes) if each[0] in "+-"]
+        if changed and was and becomes:
+            changed.insert(0, f"  {becomes[0]}")
+        found += [*changed, ""] if changed else []
+    return "\n".join(found)
+
+
+def definitions(sdl: str) -> dict[str, list[str]]:
+    """The lines of each definition, by its name."""
+    return {
+        each.name.value: print_ast(each).splitlines()
+        for each in parse(sdl, no_location=True).definitions
+        if isinstance(each, TypeDefinitionNode)
+    }

@@ -58,7 +58,8 @@ print("activated", active["status"])
 paid = ask(DEPOSIT, id=account["id"])["sandboxDeposit"]["account"]
 print("paid in  ", paid["cash"]["available"], "cents")
 token = ask(MARKET)["token"]
-price = token["orderBook"]["bids"][0]["price"]
+tick = token["market"]["tickSize"]
+price = token["market"]["referencePrice"] // tick * tick
 placed = ask(PLACE, account=account["id"], token=token["id"], price=price)
 order = placed["placeOrder"]["order"]
 print("ordered   2 units at", price, "cents:", order["status"])

@@ -21,6 +21,7 @@ from partnerapi.core.commands import CommandGroup
 from partnerapi.management.write.docs import LOCKS
 from partnerapi.settings import VARIABLES
 from partnerapi.site import docs, docs_tables, reference
+from partnerapi.site.released import difference
 from tests.characters import Ask, World
 
 NAMES = [*docs.FOR_PARTNERS, *docs.FOR_OPERATORS]
@@ -284,3 +285,20 @@ def test_every_command_that_a_document_names_is_there(client):
             loaded = load_command_class(commands[command], command)
             if verb and isinstance(loaded, CommandGroup):
                 assert verb in loaded.verbs
+
+
+def test_the_changelog_shows_what_the_schema_adds():
+    old = "type A {\n  a: Int\n  b: Int\n}\n\ntype Query {\n  a: A\n}\n"
+    new = (
+        "type A {\n  a: Int\n  c: Int\n}\n\ntype B {\n  b: Int\n}\n\n"
+        "type Query {\n  a: A\n  b: B\n}\n"
+    )
+    assert difference(old, new) == (
+        "  type A {\n-   b: Int\n+   c: Int\n\n"
+        "+ type B {\n+   b: Int\n+ }\n\n  type Query {\n+   b: B\n"
+    )
+    assert difference(new, old).startswith("  type A {\n-   c: Int\n+   b: Int\n")
+    assert difference(old, old) == ""
+    shown = docs.schema_changes()
+    removed = [line for line in shown.splitlines() if line.startswith("-")]
+    assert removed == [], "a release keeps what clients use"
