@@ -6,6 +6,7 @@ import accounts.accounts.models
 import accounts.applicants.models
 import accounts.approvals.models
 import accounts.cash.models
+import accounts.desk.models
 import accounts.history.models
 import accounts.investors.models
 import accounts.keys.models

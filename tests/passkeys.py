@@ -60,7 +60,10 @@ class Device:
 
     def sign(self, digests: Sequence[bytes]) -> str:
         """A browser's answer to a decision."""
-        told = self.told("webauthn.get", challenge_of(digests))
+        return self.sign_challenge(challenge_of(digests))
+
+    def sign_challenge(self, challenge: bytes) -> str:
+        told = self.told("webauthn.get", challenge)
         data = self.data(self.flags)
         signed = data + hashlib.sha256(told).digest()
         signature = self.key.sign(signed, ECDSA(SHA256()))

@@ -38,6 +38,7 @@ class ApprovalKind(models.TextChoices):
     IDENTITY = "IDENTITY", "Symbol or ISIN of a traded token"
     GRANT = "GRANT", "Grant to a partner"
     REGISTER = "REGISTER", "Register of a new issuer"
+    DESK = "DESK", "Member of a partner's desk"
 
 
 class ApprovalPolicy(models.Model):
@@ -53,6 +54,7 @@ class ApprovalPolicy(models.Model):
     SIGNED = (
         *(ApprovalKind.MINT, ApprovalKind.REVERSAL, ApprovalKind.KEY),
         *(ApprovalKind.STATEMENT, ApprovalKind.WITHDRAWAL, ApprovalKind.ASSIGNMENT),
+        ApprovalKind.DESK,
     )
     """What a migration begins with, for kinds that are decided with a passkey."""
     FROM_AMOUNTS: dict[str, int] = {ApprovalKind.DELIVERY: 10_000}

@@ -147,12 +147,20 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         expires_at: datetime | None = None,
     ) -> tuple["ApiKey", str]:
         """Create a key; return it with its token, which is not stored."""
+        key, token = self.prepare(partner, scopes, expires_at)
+        key.save(force_insert=True, using=self.db)
+        return key, token
+
+    def prepare(
+        self, partner: Partner, scopes: Iterable[str], expires_at: datetime | None
+    ) -> tuple["ApiKey", str]:
+        """A key that is not written yet, with its token."""
         secret = new_secret()
         position, pepper = peppers.current()
         if pepper is None:
             peppers.check_peppers()
             position, pepper = peppers.current()
-        key = self.create(
+        key = self.model(
             partner=partner,
             secret_digest=peppers.digests(partner.login, secret)[position].digest,
             pepper_id=pepper,

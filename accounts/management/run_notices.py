@@ -1,6 +1,7 @@
 from django.conf import settings
 from django.core.management.base import CommandError
 
+from accounts.desk.notices import send_desk_notices
 from accounts.history.notices import send_notices
 from partnerapi.core.commands import CommandWithExamples
 
@@ -8,7 +9,7 @@ SECONDS = 60
 
 
 class Command(CommandWithExamples):
-    help = """Send the pending e-mails that notify approvers of staff changes.
+    help = """Send the pending e-mails about staff changes and partners' desks.
 
 A worker runs this every two seconds.
 
@@ -21,7 +22,9 @@ examples:
             raise CommandError(
                 "EMAIL_URL is not set: nothing was sent; all e-mails wait."
             )
-        sent, failed = send_notices(SECONDS)
+        sent, failed = map(
+            sum, zip(send_notices(SECONDS), send_desk_notices(SECONDS), strict=True)
+        )
         said = f"Sent {sent} e-mails; {failed} failed."
         if failed:
             raise CommandError(

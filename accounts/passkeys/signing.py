@@ -95,6 +95,28 @@ def enrol(person: User, name: str, challenge: bytes, answer: str) -> Passkey:
     Raises:
         NotSigned
     """
+    credential, point = registered(challenge, answer, domain())
+    made = Passkey(
+        id=uuid7(),
+        person=person,
+        name=name,
+        credential=credential,
+        public_key=point,
+        domain=domain(),
+    )
+    write(
+        "SELECT passkeys_enrol(%s, %s, %s, %s, %s, %s)",
+        [made.pk, person.pk, name, made.credential, made.public_key, made.domain],
+    )
+    return made
+
+
+def registered(challenge: bytes, answer: str, domain: str) -> tuple[bytes, bytes]:
+    """The credential's id and the public key in a browser's answer to an enrolment.
+
+    Raises:
+        NotSigned
+    """
     # They take time and memory, and most processes sign nothing.
     from webauthn import verify_registration_response
     from webauthn.helpers.cose import COSEAlgorithmIdentifier
@@ -108,8 +130,8 @@ def enrol(person: User, name: str, challenge: bytes, answer: str) -> Passkey:
         found = verify_registration_response(
             credential=answer,
             expected_challenge=challenge,
-            expected_rp_id=domain(),
-            expected_origin=origins_of(answer),
+            expected_rp_id=domain,
+            expected_origin=origins_of(answer, domain),
             require_user_verification=True,
             supported_pub_key_algs=[COSEAlgorithmIdentifier.ECDSA_SHA_256],
         )
@@ -117,19 +139,7 @@ def enrol(person: User, name: str, challenge: bytes, answer: str) -> Passkey:
     except (WebAuthnException, ValueError, KeyError, TypeError) as error:
         raise NotSigned(f"The passkey was not accepted: {error}") from None
     assert isinstance(key, DecodedEC2PublicKey)
-    made = Passkey(
-        id=uuid7(),
-        person=person,
-        name=name,
-        credential=found.credential_id,
-        public_key=b"\x04" + key.x + key.y,
-        domain=domain(),
-    )
-    write(
-        "SELECT passkeys_enrol(%s, %s, %s, %s, %s, %s)",
-        [made.pk, person.pk, name, made.credential, made.public_key, made.domain],
-    )
-    return made
+    return found.credential_id, b"\x04" + key.x + key.y
 
 
 def check(person: User, digests: Sequence[bytes], answer: str) -> Signed:
@@ -138,26 +148,17 @@ def check(person: User, digests: Sequence[bytes], answer: str) -> Signed:
     Raises:
         NotSigned
     """
-    from webauthn import verify_authentication_response
-    from webauthn.helpers import parse_authentication_credential_json
-    from webauthn.helpers.exceptions import WebAuthnException
-
-    try:
-        credential = parse_authentication_credential_json(answer)
-        key = Passkey.objects.get(person=person, credential=credential.raw_id)
-        verify_authentication_response(
-            credential=credential,
-            expected_challenge=challenge_of(digests),
-            expected_rp_id=key.domain,
-            expected_origin=origins_of(answer),
-            credential_public_key=cose(bytes(key.public_key)),
-            credential_current_sign_count=key.sign_count,
-            require_user_verification=True,
-        )
-    except Passkey.DoesNotExist:
-        raise NotSigned("This passkey is not enrolled for you.") from None
-    except (WebAuthnException, ValueError, KeyError, TypeError) as error:
-        raise NotSigned(f"The signature was not accepted: {error}") from None
+    credential = credential_of(answer)
+    key = Passkey.objects.filter(person=person, credential=credential.raw_id).first()
+    if key is None:
+        raise NotSigned("This passkey is not enrolled for you.")
+    check_signature(
+        credential,
+        challenge_of(digests),
+        key.domain,
+        bytes(key.public_key),
+        key.sign_count,
+    )
     answered = credential.response
     return Signed(
         key.pk,
@@ -165,6 +166,52 @@ def check(person: User, digests: Sequence[bytes], answer: str) -> Signed:
         answered.client_data_json,
         answered.signature,
     )
+
+
+def credential_of(answer: str) -> Any:
+    """The credential that a browser's answer names; its signature is not checked.
+
+    Raises:
+        NotSigned
+    """
+    from webauthn.helpers import parse_authentication_credential_json
+    from webauthn.helpers.exceptions import WebAuthnException
+
+    try:
+        return parse_authentication_credential_json(answer)
+    except (WebAuthnException, ValueError, KeyError, TypeError) as error:
+        raise NotSigned(f"The signature was not accepted: {error}") from None
+
+
+def check_signature(
+    credential: Any,
+    challenge: bytes,
+    domain: str,
+    point: bytes,
+    count: int,
+) -> int:
+    """The counter of a passkey that has signed the challenge, on a page of its domain.
+
+    Raises:
+        NotSigned
+    """
+    from webauthn import verify_authentication_response
+    from webauthn.helpers.exceptions import WebAuthnException
+
+    try:
+        told = credential.response.client_data_json
+        found = verify_authentication_response(
+            credential=credential,
+            expected_challenge=challenge,
+            expected_rp_id=domain,
+            expected_origin=own_origins(told, domain),
+            credential_public_key=cose(point),
+            credential_current_sign_count=count,
+            require_user_verification=True,
+        )
+    except (WebAuthnException, ValueError, KeyError, TypeError) as error:
+        raise NotSigned(f"The signature was not accepted: {error}") from None
+    return found.new_sign_count
 
 
 def vouch(newer: Passkey, signer: User, answer: str) -> None:
@@ -204,11 +251,15 @@ def write(statement: str, arguments: Sequence[Any]) -> None:
         raise NotSigned(str(error).splitlines()[0]) from None
 
 
-def origins_of(answer: str) -> list[str]:
+def origins_of(answer: str, domain: str) -> list[str]:
     """The origin that an answer names where it is ours; the library compares it."""
     told = json.loads(answer)["response"]["clientDataJSON"]
-    origin = json.loads(bytes_of(told))["origin"]
-    return [origin] if is_own(origin, domain()) else []
+    return own_origins(bytes_of(told), domain)
+
+
+def own_origins(client_data: bytes, domain: str) -> list[str]:
+    origin = json.loads(client_data)["origin"]
+    return [origin] if is_own(origin, domain) else []
 
 
 def text_of(value: bytes) -> str:

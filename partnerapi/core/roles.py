@@ -48,6 +48,10 @@ APPLICATION: Mapping[str, str] = {
     "accounts_cashposting": READ,
     "accounts_cashtransaction": READ,
     "accounts_country": ALL,
+    "accounts_deskkey": READ,
+    "accounts_deskmember": READ,
+    # Functions write an e-mail; a worker says what became of it.
+    "accounts_desknotice": "SELECT, UPDATE (tries, next_try_at, sent_at, error)",
     "accounts_holderimport": APPEND,
     "accounts_investorattestation": READ,
     "accounts_investorchange": READ,

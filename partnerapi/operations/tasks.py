@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.utils import timezone
 
+from accounts.desk.notices import send_desk_notices
 from accounts.history.notices import send_notices as send
 from issuers.legacy.background import deliver_due
 from issuers.models import Event
@@ -61,6 +62,7 @@ def deliver_legacy_shares() -> None:
 @app.task
 def send_notices() -> None:
     send(NOTICE_SECONDS)
+    send_desk_notices(NOTICE_SECONDS)
 
 
 @app.task

@@ -73,6 +73,7 @@ ALONE = {
     "accounts_total": "by a migration that fills it, keys in order, and nothing else",
     "changed_tables": "all that a migration changes; it waits for less than "
     "`deadlock_timeout`",
+    "accounts_desknotice": "one e-mail, in a transaction of its own",
     "accounts_staffnotice": "one e-mail, in a transaction of its own",
     "issuers_articletocome": "passes over what others hold",
     "issuers_industryclassificationbenchmark": "before the issuers that name it",

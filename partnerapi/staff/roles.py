@@ -22,8 +22,8 @@ READ = tuple(
     f"{app}.view_{model}"
     for app, models in {
         "accounts": "account accountstatuschange apikey approvalpolicy approvalrequest"
-        " country investorattestation investorprofile partner staffchange user"
-        " userholder",
+        " country deskmember investorattestation investorprofile partner staffchange"
+        " user userholder",
         "issuers": "approvedholder article document industryclassificationbenchmark"
         " issuer issuerfinancialdata issuergrant legacyshareholder restriction token"
         " tokenrule",
@@ -83,7 +83,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *rights("issuers", "restriction approvedholder", "add"),
         *kinds("file", Of.CLOSING, Of.REVERSAL, Of.FORCED_TRANSFER, *OF_RULES),
         *kinds("decide", *REGISTER, Of.CLOSING, *OF_CASH, *OF_RULES, *OF_MARKETS),
-        *kinds("decide", Of.IDENTITY, Of.GRANT),
+        *kinds("decide", Of.IDENTITY, Of.GRANT, Of.DESK),
     ),
     "Treasury": (
         *READ,
@@ -100,8 +100,9 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         "accounts.change_apikey",
         "issuers.change_issuergrant",
         "marketdata.change_fixsession",
-        *kinds("file", Of.KEY, Of.GRANT),
-        *kinds("decide", Of.KEY, Of.GRANT),
+        "accounts.change_deskmember",
+        *kinds("file", Of.KEY, Of.GRANT, Of.DESK),
+        *kinds("decide", Of.KEY, Of.GRANT, Of.DESK),
     ),
 }
 SUPERUSER = "Superuser"
@@ -135,6 +136,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "partner_key": ("accounts.file_key",),
     "revoke": ("accounts.change_apikey",),
     "grant": ("issuers.change_issuergrant",),
+    "desk_member": ("accounts.change_deskmember",),
     "log": ("accounts.view_rowchange",),
     "passkeys": (),
     "roles": (),

@@ -37,7 +37,15 @@ from partnerapi.staff.authentication.sign_in import SignInForm
 from partnerapi.staff.home import look
 from partnerapi.staff.log import pages as log
 from partnerapi.staff.market import books, execution, market, order
-from partnerapi.staff.people import account, compliance, grants, holder, keys, partner
+from partnerapi.staff.people import (
+    account,
+    compliance,
+    desk,
+    grants,
+    holder,
+    keys,
+    partner,
+)
 from partnerapi.staff.register import captable, imports, issuer, ledger
 from partnerapi.staff.register.delivery import choosing, confirming, jobs
 
@@ -102,6 +110,7 @@ class BackOffice(admin.AdminSite):
             ("partner/<uuid:pk>/key/", keys.issue_key, "partner_key"),
             ("keys/revoke/", keys.revoke_keys, "revoke"),
             ("grant/<uuid:pk>/", grants.end_grant, "grant"),
+            ("desk/<uuid:pk>/", desk.end_member, "desk_member"),
             ("books/", books.show_books, "books"),
             ("import/", imports.upload_file, "import"),
             ("import/preview/", imports.preview_file, "import_preview"),

@@ -66,7 +66,15 @@ def test_one_assertion_serves_the_decisions_confirmed_together(staff: Staff):
 def test_a_decision_by_code_is_for_kinds_that_allow_it(staff: Staff):
     for kind in KINDS:
         request = staff.asked(kind)
-        if kind in {"MINT", "REVERSAL", "KEY", "STATEMENT", "WITHDRAWAL", "ASSIGNMENT"}:
+        if kind in {
+            "MINT",
+            "REVERSAL",
+            "KEY",
+            "STATEMENT",
+            "WITHDRAWAL",
+            "ASSIGNMENT",
+            "DESK",
+        }:
             with pytest.raises(NotApproved, match="is signed with a passkey"):
                 decide(request, staff.ben, is_approved=True)
             take_back(request)

@@ -687,7 +687,7 @@ def two_web_servers_share_a_port(living: Living) -> Iterator[None]:
         part.stop()
 
 
-@named("mail", "e-mails to staff are waiting", "server of EMAIL_URL")
+@named("mail", "e-mails are waiting", "server of EMAIL_URL")
 def the_mail_server_is_down(living: Living) -> Iterator[None]:
     unsent = "FROM accounts_staffnotice WHERE sent_at IS NULL AND error <> ''"
     manage(

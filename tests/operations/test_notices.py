@@ -12,14 +12,17 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.utils import timezone
 
+from accounts.desk.models import DeskNotice
 from accounts.history import notices
 from accounts.history.models import MOST_TRIES, StaffNotice
 from accounts.history.notices import send_notices, take
+from accounts.keys.models import Partner
 from accounts.people.models import User
 from partnerapi.core.authors import written_by
 from partnerapi.operations import tasks
 from partnerapi.operations.diagnosis.findings import State
 from partnerapi.operations.diagnosis.jobs import mail
+from tests.desks import invited_member
 from tests.owner import superuser, tamper
 
 pytestmark = pytest.mark.django_db
@@ -265,6 +268,12 @@ def test_doctor_names_emails_that_are_not_sent(changed, settings, mailbox):
     assert send_notices(SECONDS) == (1, 0)
     [found] = mail()
     assert found.state is State.OK
+    maia = invited_member(Partner.objects.create(login="b", name="B"), "m@b.example")
+    DeskNotice.objects.update(tries=1, error="no such mailbox")
+    [found] = mail()
+    assert (found.state, found.figures["waiting"]) == (State.WARNING, 1)
+    DeskNotice.objects.filter(member=maia).update(sent_at=timezone.now())
+    StaffNotice.objects.filter(sent_at=None).update(sent_at=timezone.now())
     long_ago = timezone.now() - timedelta(days=31)
     StaffNotice.objects.update(sent_at=None, tries=MOST_TRIES, next_try_at=long_ago)
     [found] = mail()

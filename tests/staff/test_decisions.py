@@ -211,6 +211,11 @@ def grant(world: World, ana: Client) -> ApprovalRequest:
     return asked_on_page(ana, "grant", partner=world.partner.login)
 
 
+def desk(world: World, ana: Client) -> ApprovalRequest:
+    said = {"email": "maia@broker.example", "scopes": ["cash:read"]}
+    return asked_on_page(ana, "desk", partner=world.partner.login, **said)
+
+
 Told = Mapping[str, str | tuple[str, str]]
 """Of each row what it says: a fact, or a before and an after."""
 OF_LUM: Told = {"Company": "Lumen", "Token": "LUM · .*"}
@@ -413,6 +418,16 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
                 "1",
                 "every issuer: 2 now, and all future ones",
             ),
+        },
+    ),
+    "DESK": (
+        desk,
+        r"maia@broker\.example at the desk of .* \(broker_one\), keys with cash:read",
+        {
+            "Partner": ".*",
+            "Email address": "maia@broker.example",
+            "Scopes of the keys it may issue": "cash:read",
+            "Members of the desk": ("0", "1"),
         },
     ),
 }

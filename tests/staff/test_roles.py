@@ -18,6 +18,7 @@ from marketdata.trading.models import Order
 from partnerapi.staff import roles
 from partnerapi.staff.approvals.filing import FORMS
 from tests.characters import World
+from tests.desks import invited_member
 from tests.marketdata.trading.trading import (
     buy,
     deposit,
@@ -82,7 +83,7 @@ FILED = {
     "DELIVERY": "o", "KEY": "k", "CLOSING": "sc", "WITHDRAWAL": "t", "ASSIGNMENT": "t",
     "STATEMENT": "t", "TRANSFER": "o", "REGISTER": "o",
     "RULE": "c", "LIFTING": "c", "BUST": "o", "REOPEN": "o",
-    "IDENTITY": "o", "GRANT": "k",
+    "IDENTITY": "o", "GRANT": "k", "DESK": "k",
 }  # fmt: skip
 DECIDED = {
     "MINT": "c", "BURN": "c", "FORCED_TRANSFER": "c", "REVERSAL": "c", "PRICE": "oc",
@@ -90,7 +91,7 @@ DECIDED = {
     "ASSIGNMENT": "ct", "STATEMENT": "ct", "TRANSFER": "c", "RULE": "c", "LIFTING": "c",
     "BUST": "c", "REGISTER": "c",
     "REOPEN": "oc",
-    "IDENTITY": "c", "GRANT": "ck",
+    "IDENTITY": "c", "GRANT": "ck", "DESK": "ck",
 }  # fmt: skip
 IMPORTED = {"legacy": "o", "holders": "o", "figures": "o", "issuers": "o", "bank": "t"}
 OWN_PAGES = {
@@ -99,6 +100,7 @@ OWN_PAGES = {
     "account": EVERYBODY, "holder": EVERYBODY, "holder_compliance": EVERYBODY,
     "partner": EVERYBODY,
     "partner_requests": EVERYBODY, "partner_key": "k", "revoke": "k", "grant": "k",
+    "desk_member": "k",
     "market": EVERYBODY, "order": EVERYBODY, "execution": EVERYBODY,
     "books": EVERYBODY, "log": "ck", "roles": EVERYBODY, "find": EVERYBODY,
     "passkeys": EVERYBODY,
@@ -189,6 +191,7 @@ def test_every_page_answers_each_role_as_expected(
         "holder_compliance": world.owner.pk,
     } | dict.fromkeys(("partner", "partner_requests", "partner_key"), world.partner.pk)
     places["grant"] = world.partner.grants.get().pk
+    places["desk_member"] = invited_member(world.partner, "m@broker.example").pk
     places |= dict.fromkeys(("captable", "captable_csv"), world.listed.pk)
     job = begin_job("MINT", [world.shareholders[0].pk], "ana@example.com")
     places |= dict.fromkeys(

@@ -1,5 +1,5 @@
 -- A new API key uses an approval of its partner, scopes and end where policy asks for
--- one.
+-- one; a key of a partner's desk was approved with its member.
 -- called by: triggers
 -- raises: insufficient_privilege
 CREATE OR REPLACE FUNCTION public.approvals_of_key()
@@ -10,6 +10,10 @@ BEGIN
     IF TG_RELID <> 'accounts_apikey'::regclass THEN
         RAISE EXCEPTION 'approvals_of_key guards accounts_apikey, and no other table.'
             USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    PERFORM FROM accounts_deskkey d WHERE d.key_id = NEW.id;
+    IF FOUND THEN
+        RETURN NULL;
     END IF;
     PERFORM approvals_use('KEY', jsonb_build_object('partner', NEW.partner_id,
         'scopes', ARRAY(SELECT s FROM unnest(NEW.scopes) AS s ORDER BY s COLLATE "C"),

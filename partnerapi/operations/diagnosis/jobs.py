@@ -65,7 +65,11 @@ UNSENT = """
     SELECT count(*) FILTER (WHERE tries < %(most)s),
         count(*) FILTER (WHERE tries = %(most)s),
         (array_agg(error ORDER BY tries DESC, id) FILTER (WHERE error <> ''))[1]
-    FROM accounts_staffnotice
+    FROM (
+        SELECT id, tries, next_try_at, sent_at, error FROM accounts_staffnotice
+        UNION ALL
+        SELECT id, tries, next_try_at, sent_at, error FROM accounts_desknotice
+    ) notices
     WHERE sent_at IS NULL AND CASE
         WHEN tries = 0 THEN next_try_at < clock_timestamp() - interval '10 minutes'
         WHEN tries = %(most)s THEN next_try_at > clock_timestamp() - interval '30 days'
@@ -74,13 +78,13 @@ UNSENT = """
 
 
 def mail() -> Iterator[Finding]:
-    """Whether the e-mails that notify staff of changes of staff are sent."""
+    """Whether the e-mails about changes of staff and about partners' desks are sent."""
     [(waiting, given_up, error)] = rows_of(UNSENT, {"most": MOST_TRIES})
     figures = {"waiting": waiting, "givenUp": given_up}
     if settings.EMAIL_URL and not waiting and not given_up:
-        yield Finding("mail", State.OK, "No e-mail to staff is waiting", "", figures)
+        yield Finding("mail", State.OK, "No e-mail is waiting", "", figures)
         return
-    says = f"{waiting:,} e-mails to staff are waiting, {given_up:,} were abandoned"
+    says = f"{waiting:,} e-mails are waiting, {given_up:,} were abandoned"
     if not settings.EMAIL_URL:
         says = f"EMAIL_URL is not set: {says}"
         remedy = "Set EMAIL_URL; a worker then sends them."
@@ -88,7 +92,7 @@ def mail() -> Iterator[Finding]:
         remedy = (
             "See whether the server of EMAIL_URL runs and takes them. UPDATE "
             "accounts_staffnotice SET tries = 0, next_try_at = now() WHERE sent_at IS "
-            "NULL has them sent again."
+            "NULL has them sent again, and the same of accounts_desknotice."
         )
     else:
         remedy = (

@@ -33,6 +33,7 @@ from accounts.cash.suspense import (
     return_title,
 )
 from accounts.cash.withdrawals import content_of, title_of
+from accounts.desk.invitations import desk_content, desk_title
 from accounts.keys.approvals import key_content, key_title
 from accounts.keys.models import ApiKey, Partner
 from accounts.people.models import User
@@ -221,6 +222,34 @@ class GrantForm(AskForm):
         return grant_content(partner, issuer), grant_title(partner, issuer)
 
 
+class DeskForm(AskForm):
+    field_order = ["partner", "email", "scopes"]
+    partner = PartnerField()
+    email = forms.EmailField(
+        label="Email address",
+        max_length=254,
+        help_text="Of a person of the partner. The invitation goes to this address.",
+    )
+    scopes = forms.MultipleChoiceField(
+        label="Scopes of the keys that the person may issue",
+        choices=Scope.choices,
+        widget=forms.CheckboxSelectMultiple,
+        required=False,
+        help_text="Leave all unchecked for a person that issues no keys.",
+    )
+
+    def clean_email(self) -> str:
+        email: str = self.cleaned_data["email"].lower()
+        if not email.isascii():
+            raise forms.ValidationError("Enter an address in ASCII.")
+        return email
+
+    def content_and_title(self) -> tuple[Mapping[str, Any], str]:
+        asked = self.cleaned_data
+        given = asked["partner"], asked["email"], asked["scopes"]
+        return desk_content(*given), desk_title(*given)
+
+
 class IdentityForm(OfToken):
     field_order = ["token", "symbol", "isin"]
     symbol = forms.CharField(
@@ -363,6 +392,7 @@ FORMS: Mapping[str, type[AskForm]] = {
     ApprovalKind.REOPEN: ReopenForm,
     ApprovalKind.IDENTITY: IdentityForm,
     ApprovalKind.GRANT: GrantForm,
+    ApprovalKind.DESK: DeskForm,
 }
 """A delivery is asked for where its lines are chosen: in the list of legacy shares."""
 

@@ -8,6 +8,7 @@ from accounts.approvals.models import ApprovalKind
 from accounts.cash.bank_statements import BookStatement
 from accounts.cash.suspense import AssignMoney
 from accounts.cash.withdrawals import MoveWithdrawal
+from accounts.desk.invitations import InviteToDesk
 from accounts.keys.approvals import IssueKey
 from issuers.compliance.restrictions import LiftRestriction
 from issuers.compliance.rules import SetRule
@@ -39,6 +40,7 @@ KINDS: Mapping[str, Kind] = {
     ApprovalKind.IDENTITY: ChangeIdentity(),
     ApprovalKind.GRANT: GiveGrant(),
     ApprovalKind.REGISTER: ImportRegister(),
+    ApprovalKind.DESK: InviteToDesk(),
 }
 
 BY_ASKER: Mapping[str, str] = {

@@ -21,7 +21,7 @@ from partnerapi.gateway.recent import MOST_KEPT, Recent, requests_of
 from partnerapi.gateway.records import OK
 from partnerapi.staff.lookup import typed_text
 
-KEYS, GRANTS, ENDED, ASKED, REQUESTS = 50, 50, 10, 10, 20
+KEYS, GRANTS, ENDED, ASKED, MEMBERS, REQUESTS = 50, 50, 10, 10, 50, 20
 """The most of each that the page shows; links lead to all."""
 
 
@@ -51,6 +51,10 @@ def show_partner(request: HttpRequest, pk: UUID) -> HttpResponse:
         keys = partner.api_keys.select_related("partner")
         newest = keys.order_by(F("revoked_at").desc(nulls_first=True), "-created_at")
         context["keys"] = [(key, state_of(key, at)) for key in newest[:KEYS]]
+    if may("accounts.view_deskmember"):
+        active_first = F("ended_at").desc(nulls_first=True)
+        members = partner.desk_members.order_by(active_first, "email")
+        context["members"] = [(row, row.state(at)) for row in members[:MEMBERS]]
     if may("accounts.view_approvalrequest"):
         asked = ApprovalRequest.objects.open(at).filter(
             kind=ApprovalKind.KEY, content__partner=str(partner.pk)
