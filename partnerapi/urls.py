@@ -4,6 +4,9 @@ from django.conf import settings
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, path
 
+from partnerapi.desk import entry
+from partnerapi.desk import keys as desk_keys
+from partnerapi.desk import pages as desk
 from partnerapi.exports.download import download
 from partnerapi.gateway.views import graphql_view
 from partnerapi.operations import probes
@@ -37,10 +40,24 @@ FOR_PARTNERS = [
     path("documents/<uuid:pk>/<str:name>", pages.document, name="document"),
     path("exports/<uuid:pk>", download, name="export"),
 ]
+FOR_DESKS = [
+    path("partner", desk.show_usage, name="desk"),
+    path("partner/requests", desk.show_requests, name="desk_requests"),
+    path("partner/keys", desk_keys.show_keys, name="desk_keys"),
+    path("partner/access", desk.show_access, name="desk_access"),
+    path("partner/exports", desk.show_exports, name="desk_exports"),
+    path("partner/sign-in", entry.sign_in, name="desk_sign_in"),
+    path("partner/sign-out", entry.sign_out, name="desk_sign_out"),
+    path(
+        "partner/invitation/<str:signed>",
+        entry.accept_invitation,
+        name="desk_invitation",
+    ),
+]
 FOR_SANDBOXES = [path("sandbox.graphql", pages.sandbox_sdl, name="sandbox_sdl")]
 served: list[URLPattern | URLResolver] = [*FOR_PROBES]
 if settings.PARTNER_API_SERVES != "admin":
-    served = [*served, *FOR_PARTNERS]
+    served = [*served, *FOR_PARTNERS, *FOR_DESKS]
     if settings.PARTNER_API_DRIVEN:
         served = [*served, *FOR_SANDBOXES]
 if settings.PARTNER_API_SERVES != "api":
