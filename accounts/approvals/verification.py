@@ -375,6 +375,30 @@ INVARIANTS = (
         """,
     ),
     Invariant(
+        "each member of a partner's desk is as two people approved, and no staff",
+        """
+        SELECT count(*), count(*) FILTER (WHERE o.is_executed IS DISTINCT FROM TRUE
+            OR (r.kind, r.content) IS DISTINCT FROM ('DESK', jsonb_build_object(
+                'partner', m.partner_id, 'email', m.email, 'scopes', m.scopes))
+            OR m.ended_at IS NULL AND EXISTS (SELECT FROM accounts_user u
+                WHERE u.is_staff AND lower(u.email) = m.email))
+        FROM accounts_deskmember m
+        LEFT JOIN accounts_approvalrequest r ON r.id = m.request_id
+        LEFT JOIN accounts_approvaloutcome o ON o.request_id = m.request_id
+        """,
+    ),
+    Invariant(
+        "each key of a partner's desk is within its member's scopes, after the rest",
+        """
+        SELECT count(*), count(*) FILTER (WHERE k.partner_id <> m.partner_id
+            OR NOT k.scopes <@ m.scopes OR m.usable_from IS NULL
+            OR k.created_at < m.usable_from OR k.created_at > m.ended_at)
+        FROM accounts_deskkey d
+        JOIN accounts_apikey k ON k.id = d.key_id
+        JOIN accounts_deskmember m ON m.id = d.member_id
+        """,
+    ),
+    Invariant(
         "each request is decided before it expires",
         """
         SELECT count(*), count(*) FILTER (WHERE d.decided_at >= r.expires_at

@@ -16,6 +16,7 @@ from accounts.approvals.four_eyes import (
     file_request,
 )
 from accounts.approvals.models import ApprovalKind
+from accounts.approvals.verification import verify
 from accounts.desk import keys
 from accounts.desk.invitations import (
     InviteToDesk,
@@ -52,6 +53,7 @@ from tests.owner import tamper
 
 MAIA = "maia@broker.example"
 READS = [Scope.ISSUERS_READ.value]
+DESK = "partner's desk"
 KEYS_AT_ONCE = "SET CONSTRAINTS approvals_of_key IMMEDIATE"
 INVITE = "SELECT desk_invite(%s, %s, %s, %s)"
 
@@ -376,3 +378,26 @@ def test_a_title_names_address_partner_and_scopes(world: World):
         "maia@broker.example at the desk of Broker One (broker_one), keys with "
         "issuers:read"
     )
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE accounts_deskmember SET scopes = '{cash:write}'",
+        "UPDATE accounts_deskmember SET email = 'own@private.example'",
+        "UPDATE accounts_deskmember SET request_id = gen_random_uuid()",
+        "UPDATE accounts_apikey SET scopes = '{cash:write}'",
+        "UPDATE accounts_apikey SET created_at = now() - interval '1 day'",
+        "UPDATE accounts_user SET email = 'maia@broker.example' WHERE is_staff"
+        " AND email = 'operations@sandbox.example'",
+    ],
+)
+def test_the_nightly_check_finds_what_was_written_past_the_functions(
+    statement: str, world: World
+):
+    _, device = active_member(world.partner, MAIA, READS)
+    keys.issue(signature(device), READS, in_a_month())
+    execute(KEYS_AT_ONCE)
+    assert [found.rule for found in verify() if found.breaches] == []
+    assert tamper(statement) == 1
+    assert [f for f in verify() if f.breaches and DESK in f.rule]
