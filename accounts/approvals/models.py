@@ -1,7 +1,7 @@
 """Four eyes: one member of staff files a request, another decides it.
 
 The database refuses an action that a policy names unless a request with the same
-content was approved: triggers call `approvals_use` at the commit.
+content was approved: the functions that act call `approvals_use`.
 """
 
 from datetime import datetime

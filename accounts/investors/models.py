@@ -1,7 +1,7 @@
 """Investor profiles: attestations, the profile in force, and its history.
 
-A partner attests, staff decide. Each change of a profile is a row of its history; a
-trigger sets the profile to the last row.
+A partner attests, staff decide. Each change of a profile is a row of its history,
+and the function that writes it sets the profile to it.
 """
 
 import uuid_utils.compat as uuid
@@ -64,7 +64,7 @@ class InvestorFacts(models.Model):
 
 
 class InvestorProfile(InvestorFacts):
-    """A user's profile in force; a trigger writes it from the last change.
+    """A user's profile in force; what the last change says.
 
     `partner` is the author of the attestation in force; None if staff decided.
     """

@@ -1,6 +1,7 @@
 """Constraints on a token's units: its rules, approved holders, holders' restrictions.
 
-A row can end, but never changes otherwise; triggers enforce it, and the second person.
+A row can end, but never changes otherwise: only functions of the owner write it, and
+they ask for the second person.
 """
 
 from datetime import datetime

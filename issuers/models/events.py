@@ -1,7 +1,7 @@
 """Events: changes, reported to each partner in the order of commits.
 
-Triggers record the changes of a transaction; at its commit they number them for every
-partner who may see them. Nothing else writes these tables.
+Functions and triggers record the changes of a transaction; at its commit they are
+numbered for every partner who may see them. Nothing else writes these tables.
 """
 
 from collections.abc import Callable, Sequence

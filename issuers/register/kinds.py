@@ -2,7 +2,7 @@
 
 Python reads everything about a kind here. `migrate` makes the rows of
 `issuers_entrykind` the same, by which the database judges: a new kind needs no change
-of SQL. The triggers `approvals_of_…` have lists of their own, for the release before.
+of SQL.
 """
 
 from collections.abc import Collection

@@ -295,7 +295,7 @@ class LedgerTransaction(models.Model):
 class LedgerPosting(models.Model):
     """One side of a transaction, and the account's balance after it.
 
-    A trigger writes it from its transaction, which has the foreign keys.
+    It is written with its transaction, which has the foreign keys.
     """
 
     pk = models.CompositePrimaryKey("token_id", "seq", "leg")
@@ -387,7 +387,7 @@ class HolderBalance(models.Model):
 
 
 class HoldingPeriod(models.Model):
-    """From which entry to which a user had units of a token; a trigger writes it.
+    """From which entry to which a user had units of a token; derived from entries.
 
     Whoever holds at entry n has a period with since ≤ n, and until > n or none. So
     the holders of any instant are listed by user without a look at their balances.

@@ -6,7 +6,7 @@ from issuers.models import Token
 
 
 class TradingDay(models.Model):
-    """A day on which a token was traded; derived, by triggers on trades and on busts.
+    """A day on which a token was traded; derived from trades and busts.
 
     The day is the calendar day in MARKET_TIME_ZONE. The first migration made this
     setting the function market_time_zone().

@@ -1,7 +1,7 @@
 """Internal markets: their phases, orders and executions, and each market's log.
 
 `market` writes orders, executions and events, a whole request in one transaction.
-`busts` writes the events that bust a trade. Triggers check all writes.
+`busts` writes the events that bust a trade. Functions of the owner write every row.
 """
 
 from collections.abc import Mapping

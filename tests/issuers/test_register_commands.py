@@ -360,7 +360,7 @@ def test_a_register_that_was_written_by_the_rules_holds(register):
                 "ALTER FUNCTION register_mark(uuid[]) STRICT",
                 "ALTER VIEW register_price_lines SET (security_invoker = TRUE)",
                 "GRANT CREATE ON SCHEMA public TO PUBLIC",
-                "GRANT EXECUTE ON FUNCTION events_price_changed() TO CURRENT_USER,"
+                "GRANT EXECUTE ON FUNCTION register_keep_token() TO CURRENT_USER,"
                 f" {READER}",
                 f"ALTER DEFAULT PRIVILEGES GRANT INSERT ON TABLES TO {READER}",
                 "CREATE FUNCTION door(said text) RETURNS void LANGUAGE plpgsql"

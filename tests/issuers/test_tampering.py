@@ -364,7 +364,7 @@ def test_no_past_is_written_for_a_token_that_was_there(world: World):
 
 def test_a_guard_is_attached_to_no_other_table(register: Register):
     execute("CREATE TEMP TABLE mine (LIKE issuers_ledgertransaction)")
-    for function in ("events_register_changed", "register_open_ledger"):
+    for function in ("issuers_count_legacy", "register_open_ledger"):
         refuses(
             "CREATE TRIGGER mine AFTER INSERT ON mine REFERENCING NEW TABLE AS entered"
             f" FOR EACH STATEMENT EXECUTE FUNCTION {function}()",
@@ -377,7 +377,7 @@ def test_a_guard_that_its_owner_attaches_elsewhere_does_nothing(register: Regist
     tamper(
         "CREATE TRIGGER mine AFTER INSERT ON tests_entries"
         " REFERENCING NEW TABLE AS entered FOR EACH STATEMENT"
-        " EXECUTE FUNCTION events_register_changed()"
+        " EXECUTE FUNCTION issuers_count_legacy()"
     )
     with pytest.raises(Error, match="and no other table"), transaction.atomic():
         tamper(

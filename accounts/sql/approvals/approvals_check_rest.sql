@@ -1,6 +1,6 @@
 -- Refuses an approval while the person who files or decides has access that someone
 -- else changed less than 24 hours earlier.
--- called by: approvals_decide_each, approvals_rested, approvals_used_rested
+-- called by: approvals_decide_each, approvals_rested, approvals_use_each
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.approvals_check_rest(
     request uuid, decider uuid, approves boolean, moment timestamp with time zone

@@ -35,6 +35,8 @@ BEGIN
     INSERT INTO accounts_approvaloutcome
         (request_id, is_executed, detail, token_id, number)
     VALUES (used, TRUE, '', entry_token, entry_number);
+    PERFORM approvals_check_rest(d.request_id, d.decided_by_id, TRUE, d.decided_at)
+        FROM accounts_approvaldecision d WHERE d.request_id = used;
     RETURN used;
 END $$;
 REVOKE ALL ON FUNCTION public.approvals_use_each(text, jsonb, uuid[], numeric[], uuid,

@@ -63,6 +63,7 @@ BEGIN
         updated_at = greatest(w.updated_at, clock_timestamp())
     WHERE w.id = withdrawal
     RETURNING * INTO decided;
+    PERFORM cash_tell(ARRAY[decided.cash_account_id]);
     RETURN decided;
 END $$;
 REVOKE ALL ON FUNCTION public.cash_decide_withdrawal(text, uuid, text, text) FROM PUBLIC;

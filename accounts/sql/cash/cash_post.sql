@@ -227,6 +227,12 @@ BEGIN
         RAISE EXCEPTION 'Cash is reserved of cash accounts that exist.'
             USING ERRCODE = 'restrict_violation';
     END IF;
+    IF 'TRADE' <> ANY (kinds) THEN
+        PERFORM cash_tell(array_agg(c.id))
+        FROM unnest(kinds, sources, targets) AS p (kind, source, target)
+        CROSS JOIN LATERAL (VALUES (p.source), (p.target)) AS c (id)
+        WHERE p.kind <> 'TRADE';
+    END IF;
     RETURN ids;
 END $$;
 REVOKE ALL ON FUNCTION public.cash_post(timestamp with time zone, text[], bigint[],

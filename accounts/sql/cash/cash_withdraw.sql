@@ -43,6 +43,7 @@ BEGIN
         cash_reference('2', ('x' || right(withdrawal::text, 12))::bit(48)::bigint),
         'REQUESTED', '', asker, moment, moment)
     RETURNING * INTO requested;
+    PERFORM cash_tell(ARRAY[cash]);
     RETURN requested;
 END $$;
 REVOKE ALL ON FUNCTION public.cash_withdraw(text, uuid, uuid, bigint, text) FROM PUBLIC;

@@ -1,5 +1,5 @@
--- Enters the next change of a profile and sets the profile to it. The caller holds the
--- user.
+-- Enters the next change of a profile, sets the profile to it, and tells the partners of
+-- the investor's open accounts. The caller holds the user.
 -- called by: binds_attest, binds_decide
 CREATE OR REPLACE FUNCTION public.binds_enter(
     id uuid, actor text, is_staff boolean, investor uuid, attestation uuid,
@@ -36,6 +36,12 @@ BEGIN
     VALUES (id, investor, following, attestation, attester, actor, is_staff, verification,
         verified_until, country, class, evidence, at)
     RETURNING *;
+    PERFORM events_write(NULL, array_agg(a.partner_id ORDER BY a.id),
+        array_agg('INVESTOR_CHANGED'::text ORDER BY a.id),
+        array_agg(a.id ORDER BY a.id), NULL, NULL, array_agg(a.id ORDER BY a.id))
+    FROM accounts_account a
+    WHERE a.user_id = investor AND a.status NOT IN ('CLOSED', 'REJECTED')
+    HAVING count(*) > 0;
 END $$;
 REVOKE ALL ON FUNCTION public.binds_enter(uuid, text, boolean, uuid, uuid, uuid, text,
     timestamp with time zone, text, text, text) FROM PUBLIC;

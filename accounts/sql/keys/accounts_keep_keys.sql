@@ -1,4 +1,4 @@
--- Refuses what would widen, revive, move or delete an API key.
+-- Refuses what would widen, revive or move an API key.
 -- called by: triggers
 -- raises: insufficient_privilege, restrict_violation
 CREATE OR REPLACE FUNCTION public.accounts_keep_keys()
@@ -11,14 +11,11 @@ BEGIN
             USING ERRCODE = 'insufficient_privilege';
     END IF;
     RAISE EXCEPTION 'Key % of partner % stays: it gets no further scope, no later '
-        'end, no other partner and, but for another pepper, no other secret, is not '
-        'revived, and is not deleted. Issue another.',
+        'end, no other partner and, but for another pepper, no other secret, and is '
+        'not revived. Issue another.',
         OLD.last_four, OLD.partner_id USING ERRCODE = 'restrict_violation';
 END $$;
 REVOKE ALL ON FUNCTION public.accounts_keep_keys() FROM PUBLIC;
-
-CREATE OR REPLACE TRIGGER accounts_delete_no_key BEFORE DELETE
-    ON public.accounts_apikey FOR EACH ROW EXECUTE FUNCTION public.accounts_keep_keys();
 
 CREATE OR REPLACE TRIGGER accounts_keep_keys BEFORE UPDATE ON public.accounts_apikey
     FOR EACH ROW

@@ -1,5 +1,5 @@
--- Notes how many accounts each partner gained or lost; accounts_fold_totals adds them
--- up at the commit.
+-- Notes how many accounts each partner gained; accounts_fold_totals adds them up at the
+-- commit.
 -- called by: triggers
 -- raises: insufficient_privilege
 CREATE OR REPLACE FUNCTION public.accounts_count_accounts()
@@ -11,19 +11,10 @@ BEGIN
         RAISE EXCEPTION 'accounts_count_accounts guards accounts_account, and no other table.'
             USING ERRCODE = 'insufficient_privilege';
     END IF;
-    IF TG_OP = 'INSERT' THEN
-        PERFORM accounts_count(array_agg('accounts'::text), array_agg(partner_id),
-            array_agg(number))
-        FROM (SELECT partner_id, count(*) AS number FROM changed
-            GROUP BY partner_id) c
-        HAVING count(*) > 0;
-    ELSE
-        PERFORM accounts_count(array_agg('accounts'::text), array_agg(partner_id),
-            array_agg(-number))
-        FROM (SELECT partner_id, count(*) AS number FROM changed
-            GROUP BY partner_id) c
-        HAVING count(*) > 0;
-    END IF;
+    PERFORM accounts_count(array_agg('accounts'::text), array_agg(partner_id),
+        array_agg(number))
+    FROM (SELECT partner_id, count(*) AS number FROM changed GROUP BY partner_id) c
+    HAVING count(*) > 0;
     RETURN NULL;
 END $$;
 REVOKE ALL ON FUNCTION public.accounts_count_accounts() FROM PUBLIC;
@@ -32,8 +23,3 @@ CREATE OR REPLACE TRIGGER accounts_count_accounts AFTER INSERT
     ON public.accounts_account REFERENCING NEW TABLE AS changed FOR EACH STATEMENT
     EXECUTE FUNCTION public.accounts_count_accounts();
 ALTER TABLE public.accounts_account ENABLE ALWAYS TRIGGER accounts_count_accounts;
-
-CREATE OR REPLACE TRIGGER accounts_count_accounts_less AFTER DELETE
-    ON public.accounts_account REFERENCING OLD TABLE AS changed FOR EACH STATEMENT
-    EXECUTE FUNCTION public.accounts_count_accounts();
-ALTER TABLE public.accounts_account ENABLE ALWAYS TRIGGER accounts_count_accounts_less;

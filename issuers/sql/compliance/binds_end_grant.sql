@@ -6,6 +6,9 @@ RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 AS $$
 #variable_conflict use_column
+DECLARE
+    partner uuid;
+    issuer uuid;
 BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'This is done in a transaction that is READ '
@@ -14,7 +17,13 @@ BEGIN
     END IF;
     PERFORM accounts_staff_with(actor, 'issuers.change_issuergrant');
     UPDATE issuers_issuergrant g SET ended_at = clock_timestamp()
-        WHERE g.id = given AND g.ended_at IS NULL;
-    RETURN FOUND;
+        WHERE g.id = given AND g.ended_at IS NULL
+        RETURNING g.partner_id, g.issuer_id INTO partner, issuer;
+    IF NOT FOUND THEN
+        RETURN FALSE;
+    END IF;
+    PERFORM events_write(NULL, ARRAY[partner], ARRAY['GRANT_CHANGED'], ARRAY[issuer],
+        ARRAY[issuer], NULL, NULL);
+    RETURN TRUE;
 END $$;
 REVOKE ALL ON FUNCTION public.binds_end_grant(text, uuid) FROM PUBLIC;

@@ -28,5 +28,7 @@ BEGIN
         VALUES (id, partner, issuer, clock_timestamp())
         RETURNING *;
     END IF;
+    PERFORM events_write(NULL, ARRAY[partner], ARRAY['GRANT_CHANGED'], ARRAY[issuer],
+        ARRAY[issuer], NULL, NULL);
 END $$;
 REVOKE ALL ON FUNCTION public.binds_grant(uuid, text, uuid, uuid) FROM PUBLIC;

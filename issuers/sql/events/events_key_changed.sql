@@ -10,18 +10,16 @@ BEGIN
         RAISE EXCEPTION 'events_key_changed guards accounts_apikey, and no other table.'
             USING ERRCODE = 'insufficient_privilege';
     END IF;
+    IF TG_OP = 'UPDATE' AND (NEW.scopes, NEW.expires_at, NEW.revoked_at)
+            IS NOT DISTINCT FROM (OLD.scopes, OLD.expires_at, OLD.revoked_at) THEN
+        RETURN NULL;
+    END IF;
     PERFORM events_write(NULL, ARRAY[coalesce(NEW.partner_id, OLD.partner_id)],
         ARRAY['KEY_CHANGED'], NULL, NULL, NULL, NULL);
     RETURN NULL;
 END $$;
 REVOKE ALL ON FUNCTION public.events_key_changed() FROM PUBLIC;
 
-CREATE OR REPLACE TRIGGER events_key_changed AFTER INSERT OR DELETE
+CREATE OR REPLACE TRIGGER events_key_changed AFTER INSERT OR DELETE OR UPDATE OF scopes,
+        expires_at, revoked_at
     ON public.accounts_apikey FOR EACH ROW EXECUTE FUNCTION public.events_key_changed();
-
-CREATE OR REPLACE TRIGGER events_key_rights_changed AFTER UPDATE OF scopes, expires_at,
-        revoked_at
-    ON public.accounts_apikey FOR EACH ROW
-    WHEN (old.scopes IS DISTINCT FROM new.scopes OR old.expires_at IS DISTINCT FROM
-        new.expires_at OR old.revoked_at IS DISTINCT FROM new.revoked_at)
-    EXECUTE FUNCTION public.events_key_changed();

@@ -5,11 +5,10 @@
 -- Then they are numbered now, behind those that the transaction collected before, and
 -- the heads stay locked until the commit. Else the commit numbers them, and one of a
 -- kind, subject and partner is written once, with its last sequence of the ledger.
--- called by: events_account_changed, events_announce_articles, events_article_changed,
---     events_cash_changed, events_figures_changed, events_grant_changed,
---     events_investor_changed, events_key_changed, events_legacy_delivered,
---     events_number, events_price_changed, events_register_changed,
---     events_withdrawal_changed, trading_tell_registers, trading_undo, trading_write
+-- called by: binds_end_grant, binds_enter, binds_grant, cash_tell,
+--     events_account_changed, events_announce_articles, events_article_changed,
+--     events_figures_changed, events_key_changed, events_number, register_enter,
+--     trading_tell_registers, trading_undo, trading_write
 -- locks: events by grants (advisory), events by grants (advisory, shared),
 --     issuers_eventhead (FOR NO KEY UPDATE)
 CREATE OR REPLACE FUNCTION public.events_write(

@@ -16,6 +16,11 @@ BEGIN
         RAISE EXCEPTION 'approvals_of_delivery guards issuers_deliveryjob, and no other table.'
             USING ERRCODE = 'insufficient_privilege';
     END IF;
+    IF TG_OP = 'INSERT' AND NEW.released_at IS NULL
+        OR ROW (NEW.released_at, NEW.source, NEW.created_by) IS NOT DISTINCT FROM
+            ROW (OLD.released_at, OLD.source, OLD.created_by) THEN
+        RETURN NEW;
+    END IF;
     IF TG_OP = 'INSERT' OR NEW.released_at IS NULL OR OLD.released_at IS NOT NULL
         OR ROW (NEW.source, NEW.created_by) IS DISTINCT FROM
             ROW (OLD.source, OLD.created_by) THEN
@@ -46,12 +51,6 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION public.approvals_of_delivery() FROM PUBLIC;
 
-CREATE OR REPLACE TRIGGER approvals_of_delivery BEFORE UPDATE
+CREATE OR REPLACE TRIGGER approvals_of_delivery BEFORE INSERT OR UPDATE
     ON public.issuers_deliveryjob FOR EACH ROW
-    WHEN (new.released_at IS DISTINCT FROM old.released_at OR new.source IS DISTINCT
-        FROM old.source OR new.created_by IS DISTINCT FROM old.created_by)
-    EXECUTE FUNCTION public.approvals_of_delivery();
-
-CREATE OR REPLACE TRIGGER approvals_of_new_delivery BEFORE INSERT
-    ON public.issuers_deliveryjob FOR EACH ROW WHEN (new.released_at IS NOT NULL)
     EXECUTE FUNCTION public.approvals_of_delivery();

@@ -20,18 +20,16 @@ BEGIN
         END IF;
         RETURN NEW;
     END IF;
-    RAISE EXCEPTION 'The lines of a delivery stay as they were frozen.' USING ERRCODE = 'restrict_violation';
+    IF (NEW.job_id, NEW.position, NEW.shareholder_ids, NEW.units, NEW.token_ids,
+            NEW.user_ids) IS DISTINCT FROM (OLD.job_id, OLD.position,
+            OLD.shareholder_ids, OLD.units, OLD.token_ids, OLD.user_ids) THEN
+        RAISE EXCEPTION 'The lines of a delivery stay as they were frozen.'
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    RETURN NEW;
 END $$;
 REVOKE ALL ON FUNCTION public.delivery_stays() FROM PUBLIC;
 
-CREATE OR REPLACE TRIGGER delivery_stays BEFORE UPDATE ON public.issuers_deliverystep
-    FOR EACH ROW
-    WHEN (new.job_id IS DISTINCT FROM old.job_id OR new."position" IS DISTINCT FROM
-        old."position" OR new.shareholder_ids IS DISTINCT FROM old.shareholder_ids OR
-        new.units IS DISTINCT FROM old.units OR new.token_ids IS DISTINCT FROM
-        old.token_ids OR new.user_ids IS DISTINCT FROM old.user_ids)
-    EXECUTE FUNCTION public.delivery_stays();
-
-CREATE OR REPLACE TRIGGER delivery_takes_steps BEFORE INSERT
+CREATE OR REPLACE TRIGGER delivery_stays BEFORE INSERT OR UPDATE
     ON public.issuers_deliverystep FOR EACH ROW
     EXECUTE FUNCTION public.delivery_stays();

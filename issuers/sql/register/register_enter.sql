@@ -1,6 +1,7 @@
 -- Writes the next entries, prices and reservations of ledgers, and what follows from
 -- them: numbers, postings, balances, holding periods, delivered legacy lines, chains
--- and one change of each head. `judges`: the rules of tokens and holders apply.
+-- and one change of each head. Tells partners about them, but not about trades, which
+-- have their own events. `judges`: the rules of tokens and holders apply.
 -- `entry_times` and `price_times` are for a history; elsewhere all have the time `at`.
 -- The heads are locked. Returns the entries, then the prices, as they were given.
 -- called by: register_history, register_post
@@ -285,6 +286,37 @@ BEGIN
             GROUP BY u.token
         ) l
         WHERE h.token_id = l.token;
+    IF 'TRADE' <> ANY (kinds) OR 'TRADE' <> ANY (price_sources) THEN
+        PERFORM events_write(array_agg(n.audience ORDER BY n.place), NULL,
+            array_agg(n.kind ORDER BY n.place), array_agg(n.subject ORDER BY n.place),
+            array_agg(n.issuer ORDER BY n.place), array_agg(n.token ORDER BY n.place),
+            NULL, array_agg(n.seq ORDER BY n.place))
+        FROM (
+            SELECT u.*, row_number() OVER (ORDER BY u.part, u.line_seq, u.token) AS place
+            FROM (
+                SELECT 1 AS part, NULL::bigint AS line_seq, 'GRANTED' AS audience,
+                    'REGISTER_CHANGED' AS kind, t.id AS subject, t.issuer_id AS issuer,
+                    t.id AS token, max(e.seq) AS seq
+                FROM unnest(entry_tokens, kinds, seqs) AS e (token, kind, seq)
+                JOIN issuers_token t ON t.id = e.token
+                WHERE e.kind <> 'TRADE' GROUP BY t.id
+                UNION ALL
+                SELECT 2, e.seq, 'GRANTED', 'LEGACY_SHARES_DELIVERED', e.line,
+                    t.issuer_id, t.id, e.seq
+                FROM unnest(entry_tokens, legacy, seqs) AS e (token, line, seq)
+                JOIN issuers_token t ON t.id = e.token
+                WHERE e.line IS NOT NULL
+                UNION ALL
+                SELECT 3, NULL, CASE t.visibility WHEN 'PUBLIC' THEN 'ALL'
+                        ELSE 'GRANTED' END, 'TOKEN_PRICE_CHANGED', t.id, t.issuer_id,
+                    t.id, NULL
+                FROM issuers_token t
+                WHERE t.id IN (SELECT p.token
+                    FROM unnest(price_tokens, price_sources) AS p (token, source)
+                    WHERE p.source <> 'TRADE')
+            ) u
+        ) n;
+    END IF;
     RETURN QUERY
         SELECT e.token, e.seq, FALSE FROM unnest(entry_tokens, seqs) AS e (token, seq)
         UNION ALL

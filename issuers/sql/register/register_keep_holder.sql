@@ -10,6 +10,9 @@ BEGIN
         RAISE EXCEPTION 'register_keep_holder guards accounts_userholder, and no other table.'
             USING ERRCODE = 'insufficient_privilege';
     END IF;
+    IF TG_OP = 'UPDATE' AND (NEW.id, NEW.user_id) = (OLD.id, OLD.user_id) THEN
+        RETURN NEW;
+    END IF;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'This is done in a transaction that is READ COMMITTED.'
             USING ERRCODE = 'restrict_violation';
@@ -23,11 +26,6 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION public.register_keep_holder() FROM PUBLIC;
 
-CREATE OR REPLACE TRIGGER register_keep_holder BEFORE UPDATE
-    ON public.accounts_userholder FOR EACH ROW
-    WHEN (new.user_id <> old.user_id OR new.id <> old.id)
-    EXECUTE FUNCTION public.register_keep_holder();
-
-CREATE OR REPLACE TRIGGER register_keep_holder_listed BEFORE DELETE
+CREATE OR REPLACE TRIGGER register_keep_holder BEFORE DELETE OR UPDATE OF id, user_id
     ON public.accounts_userholder FOR EACH ROW
     EXECUTE FUNCTION public.register_keep_holder();

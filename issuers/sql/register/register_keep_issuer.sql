@@ -35,10 +35,6 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION public.register_keep_issuer() FROM PUBLIC;
 
-CREATE OR REPLACE TRIGGER register_keep_issuer BEFORE INSERT OR UPDATE
-    ON public.issuers_issuer FOR EACH ROW
-    EXECUTE FUNCTION public.register_keep_issuer();
-
-CREATE OR REPLACE TRIGGER register_keep_issuer_listed BEFORE DELETE
+CREATE OR REPLACE TRIGGER register_keep_issuer BEFORE INSERT OR DELETE OR UPDATE
     ON public.issuers_issuer FOR EACH ROW
     EXECUTE FUNCTION public.register_keep_issuer();

@@ -13,10 +13,6 @@ BEGIN
         RAISE EXCEPTION 'register_keep_token guards issuers_token, and no other table.'
             USING ERRCODE = 'insufficient_privilege';
     END IF;
-    IF TG_OP = 'DELETE' THEN
-        RAISE EXCEPTION 'Token % stays: tables of the past list it.', OLD.symbol
-            USING ERRCODE = 'restrict_violation';
-    END IF;
     IF (NEW.id, NEW.issuer_id, NEW.created_at)
             <> (OLD.id, OLD.issuer_id, OLD.created_at) THEN
         RAISE EXCEPTION 'The issuer of token % and its creation stay: tables of the '
@@ -40,6 +36,3 @@ REVOKE ALL ON FUNCTION public.register_keep_token() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER register_keep_token BEFORE UPDATE ON public.issuers_token
     FOR EACH ROW EXECUTE FUNCTION public.register_keep_token();
-
-CREATE OR REPLACE TRIGGER register_keep_token_listed BEFORE DELETE
-    ON public.issuers_token FOR EACH ROW EXECUTE FUNCTION public.register_keep_token();

@@ -10,6 +10,9 @@ BEGIN
         RAISE EXCEPTION 'register_keep_user guards accounts_user, and no other table.'
             USING ERRCODE = 'insufficient_privilege';
     END IF;
+    IF TG_OP = 'UPDATE' AND NEW.id = OLD.id THEN
+        RETURN NEW;
+    END IF;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'This is done in a transaction that is READ COMMITTED.'
             USING ERRCODE = 'restrict_violation';
@@ -22,8 +25,5 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION public.register_keep_user() FROM PUBLIC;
 
-CREATE OR REPLACE TRIGGER register_keep_user BEFORE UPDATE ON public.accounts_user
-    FOR EACH ROW WHEN (new.id <> old.id) EXECUTE FUNCTION public.register_keep_user();
-
-CREATE OR REPLACE TRIGGER register_keep_user_listed BEFORE DELETE
+CREATE OR REPLACE TRIGGER register_keep_user BEFORE DELETE OR UPDATE OF id
     ON public.accounts_user FOR EACH ROW EXECUTE FUNCTION public.register_keep_user();

@@ -8,11 +8,7 @@ CREATE OR REPLACE TRIGGER marketdata_refuse_change BEFORE DELETE OR TRUNCATE
     ON public.marketdata_orderbookhead FOR EACH STATEMENT
     EXECUTE FUNCTION public.accounts_refuse_change();
 
-CREATE OR REPLACE TRIGGER marketdata_keep_trades BEFORE DELETE
-    ON public.marketdata_trade FOR EACH STATEMENT
-    EXECUTE FUNCTION public.accounts_refuse_change();
-
-CREATE OR REPLACE TRIGGER marketdata_refuse_change BEFORE UPDATE OR TRUNCATE
+CREATE OR REPLACE TRIGGER marketdata_refuse_change BEFORE DELETE OR UPDATE OR TRUNCATE
     ON public.marketdata_trade FOR EACH STATEMENT
     EXECUTE FUNCTION public.accounts_refuse_change();
 

@@ -72,6 +72,29 @@ BEGIN
         requested_by, approved_by, event, at)
     VALUES (of_token, of_trade, entry, payment, why, requested_by, approved_by, event,
         at);
+    -- The trading day is counted anew, without the trade.
+    UPDATE marketdata_tradingday d
+    SET open_cents = coalesce(f.opening, d.open_cents),
+        high_cents = coalesce(f.high, d.high_cents),
+        low_cents = coalesce(f.low, d.low_cents),
+        close_cents = coalesce(f.closing, d.close_cents),
+        volume = f.volume, value_cents = f.value, trades = f.trades
+    FROM marketdata_tradingday o
+    CROSS JOIN LATERAL (
+        SELECT (array_agg(t.price_cents ORDER BY t.sequence))[1] AS opening,
+            max(t.price_cents) AS high, min(t.price_cents) AS low,
+            (array_agg(t.price_cents ORDER BY t.sequence DESC))[1] AS closing,
+            coalesce(sum(t.quantity), 0) AS volume,
+            coalesce(sum(t.price_cents::numeric * t.quantity), 0) AS value,
+            count(*) AS trades
+        FROM marketdata_trade t
+        WHERE t.token_id = o.token_id
+            AND t.sequence BETWEEN o.first_trade AND o.last_trade
+            AND NOT EXISTS (SELECT FROM trading_bust b
+                WHERE b.token_id = t.token_id AND b.sequence = t.sequence)
+    ) f
+    WHERE o.token_id = of_token AND of_trade BETWEEN o.first_trade AND o.last_trade
+        AND d.token_id = o.token_id AND d.first_trade = o.first_trade;
     PERFORM FROM register_post(moved_at, ARRAY[of_token], ARRAY['REVERSAL'],
         ARRAY[buy.ledger_account_id], ARRAY[sell.ledger_account_id],
         ARRAY[trade.quantity::numeric], ARRAY[why], ARRAY[requested_by],

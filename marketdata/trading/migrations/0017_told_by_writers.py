@@ -1,0 +1,216 @@
+"""Writers tell partners and judge what triggers told and judged."""
+
+from django.db import migrations
+
+FORWARD = r"""
+CREATE OR REPLACE FUNCTION public.trading_undo(of_token uuid, of_trade bigint, why text, requested_by text, approved_by text)
+RETURNS TABLE(entry bigint, payment bigint, event bigint, at timestamp with time zone) LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = 'off'
+SET enable_mergejoin = 'off'
+SET enable_seqscan = 'off'
+AS $$
+#variable_conflict use_variable
+DECLARE
+    market trading_market;
+    trade trading_execution;
+    buy trading_order;
+    sell trading_order;
+    moved_at timestamptz;
+    restored bigint;
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'This is done in a transaction that is READ '
+        'COMMITTED: the snapshot of another does not show what was committed since, '
+        'such as a freeze.' USING ERRCODE = 'restrict_violation';
+    END IF;
+    PERFORM FROM marketdata_orderbookhead h
+        WHERE h.token_id = of_token FOR NO KEY UPDATE;
+    SELECT * INTO market FROM trading_market m WHERE m.token_id = of_token;
+    SELECT * INTO trade FROM trading_execution x
+        WHERE x.token_id = of_token AND x.sequence = of_trade;
+    SELECT * INTO buy FROM trading_order o WHERE o.id = trade.buy_order_id;
+    SELECT * INTO sell FROM trading_order o WHERE o.id = trade.sell_order_id;
+    IF trade.sequence IS NULL OR EXISTS (SELECT FROM trading_bust b
+            WHERE b.token_id = of_token AND b.sequence = of_trade) THEN
+        RAISE EXCEPTION 'A bust undoes a trade once: trade % of token %.', of_trade,
+            of_token USING ERRCODE = 'restrict_violation';
+    END IF;
+    PERFORM FROM issuers_tokenledgerhead h WHERE h.token_id = of_token FOR UPDATE;
+    PERFORM FROM issuers_ledgeraccount a
+        WHERE a.id IN (buy.ledger_account_id, sell.ledger_account_id)
+        ORDER BY a.id FOR SHARE;
+    PERFORM FROM accounts_cashhead h
+        WHERE h.cash_account_id IN (buy.cash_account_id, sell.cash_account_id)
+        ORDER BY h.cash_account_id FOR NO KEY UPDATE;
+    moved_at := clock_timestamp();
+    at := greatest(market.last_at, moved_at);
+    event := market.last_event + 1;
+    SELECT before.price_cents INTO restored
+    FROM issuers_tokenledgerhead h
+    JOIN issuers_tokenprice p ON p.token_id = of_token AND p.number = h.last_price
+    JOIN issuers_tokenprice before
+        ON before.token_id = of_token AND before.number = h.last_price - 1
+    JOIN issuers_ledgertransaction l
+        ON l.token_id = of_token AND l.seq = trade.ledger_seq
+    WHERE h.token_id = of_token AND p.source = 'TRADE'
+        AND p.effective_at = l.effective_at AND p.price_cents = trade.price;
+    SELECT h.last_seq + 1 INTO entry FROM issuers_tokenledgerhead h
+        WHERE h.token_id = of_token;
+    payment := (cash_post(moved_at, ARRAY['REVERSAL'], ARRAY[sell.cash_account_id],
+        ARRAY[buy.cash_account_id], ARRAY[trade.price * trade.quantity],
+        ARRAY[requested_by], ARRAY[why], ARRAY[NULL::text],
+        ARRAY[trade.cash_transaction], ARRAY[NULL::bigint], ARRAY[NULL::uuid],
+        '{}', '{}'))[1];
+    INSERT INTO trading_bust (token_id, sequence, ledger_seq, cash_transaction, reason,
+        requested_by, approved_by, event, at)
+    VALUES (of_token, of_trade, entry, payment, why, requested_by, approved_by, event,
+        at);
+    -- The trading day is counted anew, without the trade.
+    UPDATE marketdata_tradingday d
+    SET open_cents = coalesce(f.opening, d.open_cents),
+        high_cents = coalesce(f.high, d.high_cents),
+        low_cents = coalesce(f.low, d.low_cents),
+        close_cents = coalesce(f.closing, d.close_cents),
+        volume = f.volume, value_cents = f.value, trades = f.trades
+    FROM marketdata_tradingday o
+    CROSS JOIN LATERAL (
+        SELECT (array_agg(t.price_cents ORDER BY t.sequence))[1] AS opening,
+            max(t.price_cents) AS high, min(t.price_cents) AS low,
+            (array_agg(t.price_cents ORDER BY t.sequence DESC))[1] AS closing,
+            coalesce(sum(t.quantity), 0) AS volume,
+            coalesce(sum(t.price_cents::numeric * t.quantity), 0) AS value,
+            count(*) AS trades
+        FROM marketdata_trade t
+        WHERE t.token_id = o.token_id
+            AND t.sequence BETWEEN o.first_trade AND o.last_trade
+            AND NOT EXISTS (SELECT FROM trading_bust b
+                WHERE b.token_id = t.token_id AND b.sequence = t.sequence)
+    ) f
+    WHERE o.token_id = of_token AND of_trade BETWEEN o.first_trade AND o.last_trade
+        AND d.token_id = o.token_id AND d.first_trade = o.first_trade;
+    PERFORM FROM register_post(moved_at, ARRAY[of_token], ARRAY['REVERSAL'],
+        ARRAY[buy.ledger_account_id], ARRAY[sell.ledger_account_id],
+        ARRAY[trade.quantity::numeric], ARRAY[why], ARRAY[requested_by],
+        ARRAY[NULL::uuid], ARRAY[trade.ledger_seq],
+        CASE WHEN restored IS NULL THEN '{}' ELSE ARRAY[of_token] END,
+        CASE WHEN restored IS NULL THEN '{}' ELSE ARRAY[restored] END,
+        CASE WHEN restored IS NULL THEN '{}' ELSE ARRAY['MANUAL'] END,
+        CASE WHEN restored IS NULL THEN '{}' ELSE ARRAY[requested_by] END,
+        '{}', '{}', '{}');
+    INSERT INTO trading_orderevent (token_id, number, kind, order_id, price, quantity,
+        trade, reason, actor, at)
+    SELECT of_token, event + s.side, 'TRADE_BUSTED', s.id, trade.price, trade.quantity,
+        of_trade, why, requested_by, at
+    FROM (VALUES (0, buy.id), (1, sell.id)) AS s (side, id) ORDER BY s.side;
+    UPDATE trading_market m SET last_event = event + 1, last_at = at
+        WHERE m.token_id = of_token;
+    PERFORM events_write(NULL, ARRAY[buy.partner_id, sell.partner_id],
+        ARRAY['TRADE_BUSTED', 'TRADE_BUSTED'], ARRAY[buy.id, sell.id], NULL,
+        ARRAY[of_token, of_token], ARRAY[buy.account_id, sell.account_id], NULL,
+        ARRAY[event, event + 1], ARRAY[trade.price, trade.price],
+        ARRAY[trade.quantity, trade.quantity], NULL, ARRAY[of_trade, of_trade]);
+    RETURN NEXT;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_undo(uuid, bigint, text, text, text) FROM PUBLIC;
+"""
+
+BACKWARD = r"""
+CREATE OR REPLACE FUNCTION public.trading_undo(of_token uuid, of_trade bigint, why text, requested_by text, approved_by text)
+RETURNS TABLE(entry bigint, payment bigint, event bigint, at timestamp with time zone) LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = 'off'
+SET enable_mergejoin = 'off'
+SET enable_seqscan = 'off'
+AS $$
+#variable_conflict use_variable
+DECLARE
+    market trading_market;
+    trade trading_execution;
+    buy trading_order;
+    sell trading_order;
+    moved_at timestamptz;
+    restored bigint;
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'This is done in a transaction that is READ '
+        'COMMITTED: the snapshot of another does not show what was committed since, '
+        'such as a freeze.' USING ERRCODE = 'restrict_violation';
+    END IF;
+    PERFORM FROM marketdata_orderbookhead h
+        WHERE h.token_id = of_token FOR NO KEY UPDATE;
+    SELECT * INTO market FROM trading_market m WHERE m.token_id = of_token;
+    SELECT * INTO trade FROM trading_execution x
+        WHERE x.token_id = of_token AND x.sequence = of_trade;
+    SELECT * INTO buy FROM trading_order o WHERE o.id = trade.buy_order_id;
+    SELECT * INTO sell FROM trading_order o WHERE o.id = trade.sell_order_id;
+    IF trade.sequence IS NULL OR EXISTS (SELECT FROM trading_bust b
+            WHERE b.token_id = of_token AND b.sequence = of_trade) THEN
+        RAISE EXCEPTION 'A bust undoes a trade once: trade % of token %.', of_trade,
+            of_token USING ERRCODE = 'restrict_violation';
+    END IF;
+    PERFORM FROM issuers_tokenledgerhead h WHERE h.token_id = of_token FOR UPDATE;
+    PERFORM FROM issuers_ledgeraccount a
+        WHERE a.id IN (buy.ledger_account_id, sell.ledger_account_id)
+        ORDER BY a.id FOR SHARE;
+    PERFORM FROM accounts_cashhead h
+        WHERE h.cash_account_id IN (buy.cash_account_id, sell.cash_account_id)
+        ORDER BY h.cash_account_id FOR NO KEY UPDATE;
+    moved_at := clock_timestamp();
+    at := greatest(market.last_at, moved_at);
+    event := market.last_event + 1;
+    SELECT before.price_cents INTO restored
+    FROM issuers_tokenledgerhead h
+    JOIN issuers_tokenprice p ON p.token_id = of_token AND p.number = h.last_price
+    JOIN issuers_tokenprice before
+        ON before.token_id = of_token AND before.number = h.last_price - 1
+    JOIN issuers_ledgertransaction l
+        ON l.token_id = of_token AND l.seq = trade.ledger_seq
+    WHERE h.token_id = of_token AND p.source = 'TRADE'
+        AND p.effective_at = l.effective_at AND p.price_cents = trade.price;
+    SELECT h.last_seq + 1 INTO entry FROM issuers_tokenledgerhead h
+        WHERE h.token_id = of_token;
+    payment := (cash_post(moved_at, ARRAY['REVERSAL'], ARRAY[sell.cash_account_id],
+        ARRAY[buy.cash_account_id], ARRAY[trade.price * trade.quantity],
+        ARRAY[requested_by], ARRAY[why], ARRAY[NULL::text],
+        ARRAY[trade.cash_transaction], ARRAY[NULL::bigint], ARRAY[NULL::uuid],
+        '{}', '{}'))[1];
+    INSERT INTO trading_bust (token_id, sequence, ledger_seq, cash_transaction, reason,
+        requested_by, approved_by, event, at)
+    VALUES (of_token, of_trade, entry, payment, why, requested_by, approved_by, event,
+        at);
+    PERFORM FROM register_post(moved_at, ARRAY[of_token], ARRAY['REVERSAL'],
+        ARRAY[buy.ledger_account_id], ARRAY[sell.ledger_account_id],
+        ARRAY[trade.quantity::numeric], ARRAY[why], ARRAY[requested_by],
+        ARRAY[NULL::uuid], ARRAY[trade.ledger_seq],
+        CASE WHEN restored IS NULL THEN '{}' ELSE ARRAY[of_token] END,
+        CASE WHEN restored IS NULL THEN '{}' ELSE ARRAY[restored] END,
+        CASE WHEN restored IS NULL THEN '{}' ELSE ARRAY['MANUAL'] END,
+        CASE WHEN restored IS NULL THEN '{}' ELSE ARRAY[requested_by] END,
+        '{}', '{}', '{}');
+    INSERT INTO trading_orderevent (token_id, number, kind, order_id, price, quantity,
+        trade, reason, actor, at)
+    SELECT of_token, event + s.side, 'TRADE_BUSTED', s.id, trade.price, trade.quantity,
+        of_trade, why, requested_by, at
+    FROM (VALUES (0, buy.id), (1, sell.id)) AS s (side, id) ORDER BY s.side;
+    UPDATE trading_market m SET last_event = event + 1, last_at = at
+        WHERE m.token_id = of_token;
+    PERFORM events_write(NULL, ARRAY[buy.partner_id, sell.partner_id],
+        ARRAY['TRADE_BUSTED', 'TRADE_BUSTED'], ARRAY[buy.id, sell.id], NULL,
+        ARRAY[of_token, of_token], ARRAY[buy.account_id, sell.account_id], NULL,
+        ARRAY[event, event + 1], ARRAY[trade.price, trade.price],
+        ARRAY[trade.quantity, trade.quantity], NULL, ARRAY[of_trade, of_trade]);
+    RETURN NEXT;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_undo(uuid, bigint, text, text, text) FROM PUBLIC;
+"""
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("trading", "0016_writers_alone"),
+        ("accounts", "0056_told_by_writers"),
+        ("issuers", "0069_told_by_writers"),
+    ]
+
+    operations = [migrations.RunSQL(FORWARD, BACKWARD)]
