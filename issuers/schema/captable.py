@@ -91,7 +91,7 @@ class CapitalizationTableTokenBalance(OfToken, graphene.ObjectType):
 class CapitalizationTableHolder(graphene.ObjectType):
     """One holder's position in the issuer's tokens."""
 
-    user = graphene.Field(User, required=True, description="Holder's account.")
+    user = graphene.Field(User, required=True, description="The holder.")
     user_id = graphene.ID(
         name="userID", required=True, description="Identifier of the user."
     )

@@ -88,7 +88,7 @@ def limits() -> list[Limit]:
             f"{logon.CLOCK_SECONDS} s",
         ),
         (
-            "Largest difference between Largest difference between SendingTime(52) "
+            "Largest difference between SendingTime(52) "
             "of a later message and our clock",
             f"{rules.CLOCK_SECONDS} s",
         ),

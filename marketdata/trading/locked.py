@@ -174,7 +174,9 @@ def seen(token_id: UUID, found: dict[str, Any]) -> Seen:
     ledger = LockedLedger(token_id, *of_ledger)
     writer = Writer([], "")
     writer.ledgers[token_id] = ledger
-    for account, balance, reserved in found["units"] or ():
+    for of_account, balance, reserved in found["units"] or ():
+        # As of the client: one without an account in the ledger has account 0.
+        account = of_account or 0
         ledger.balances[account] = balance
         writer.accounts[account] = (HOLDER, None, "")
         if reserved:

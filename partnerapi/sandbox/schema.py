@@ -243,9 +243,9 @@ class Mutation(graphene.ObjectType):
             required=True, description="The market and its phase."
         ),
         description="Sandbox only: move a market to its next phase, as the clock and "
-        "staff do. CLOSED ends the orders of the day, and the market reopens by itself "
-        "while its session lasts; HALTED lasts until you advance it again. Needs the "
-        "scope `trading:write`.",
+        "staff do. While its session lasts, a CLOSED market reopens within seconds and "
+        "keeps the orders of the day; a HALTED one stays so until you advance it again. "
+        "Needs the scope `trading:write`.",
     )
 
     @check_first(check_account)

@@ -289,6 +289,25 @@ def test_the_dry_run_says_what_would_come_of_it(two: Two):
     assert not [q["sql"] for q in asked if any(lock in q["sql"] for lock in locks)]
 
 
+def test_the_dry_run_of_a_client_who_never_held_anything(two: Two):
+    """It has no account in the ledger, and a dry run opens none."""
+    placed(two.token, sell(two.seller, 10, 100))
+    placed(two.token, buy(two.buyer, 1, 90))
+    [client, poor] = new_clients(2)
+    deposit(client, 10_000)
+    found = market.check(two.token.pk, buy(client, 15, 101))
+    assert found[:4] == (None, 1_515, 10, 1_000)
+    codes = [
+        refused and refused.code
+        for refused in (
+            market.check(two.token.pk, sell(client, 1, 90)).refused,
+            market.check(two.token.pk, buy(poor, 1, 100)).refused,
+            market.check(two.token.pk, sell(poor, 1, 90)).refused,
+        )
+    ]
+    assert codes == ["INSUFFICIENT_UNITS", "INSUFFICIENT_FUNDS", "INSUFFICIENT_UNITS"]
+
+
 def test_the_book_of_an_internal_market_is_fed_by_nothing_else(two: Two):
     placed(two.token, sell(two.seller, 10, 100))
     orders = "nothing else feeds an internal market"
