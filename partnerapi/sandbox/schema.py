@@ -244,8 +244,8 @@ class Mutation(graphene.ObjectType):
         ),
         description="Sandbox only: move a market to its next phase, as the clock and "
         "staff do. While its session lasts, a CLOSED market reopens within seconds and "
-        "keeps the orders of the day; a HALTED one stays so until you advance it again. "
-        "Needs the scope `trading:write`.",
+        "keeps the orders of the day. A HALTED one waits for you. Needs the scope "
+        "`trading:write`.",
     )
 
     @check_first(check_account)
