@@ -13,7 +13,6 @@ from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from accounts.desk.models import DeskMember
 from accounts.keys.models import Partner
-from accounts.people.models import User
 from partnerapi.core.database import execute, value_of
 
 signer = Signer(salt="invitations to a desk")
@@ -71,7 +70,7 @@ class InviteToDesk:
     def partner(self, content: dict[str, Any]) -> Partner:
         partner = Partner.objects.get(pk=content["partner"])
         email = content["email"]
-        if User.objects.filter(email__iexact=email, is_staff=True).exists():
+        if value_of(OF_STAFF, [email]):
             raise Superseded(
                 f"{email} is the address of a member of staff. Staff cannot use "
                 "the desk of a partner."
@@ -92,6 +91,12 @@ class InviteToDesk:
                 "scopes, end the membership first."
             )
         return partner
+
+
+OF_STAFF = """
+    SELECT EXISTS (SELECT FROM accounts_user u
+        WHERE u.is_staff AND desk_mailbox(u.email) = desk_mailbox(%s))
+"""
 
 
 def invitation_path(member: DeskMember) -> str:

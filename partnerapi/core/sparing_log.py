@@ -5,6 +5,7 @@ The next line of a kind says how many were left out before it.
 """
 
 import logging
+import re
 from math import inf
 from threading import Lock
 from time import monotonic
@@ -61,13 +62,17 @@ class SparingLog:
             self.logger.warning(text, *arguments)
 
 
+SECRET = re.compile(r"(/partner/invitation/)\S+")
+"""Of an invitation's address: whoever reads it can accept the invitation."""
+
+
 class RefusalFilter(logging.Filter):
     """Passes Django's lines of refused requests sparingly, by their logger and status.
 
     Errors of django.request, and what other loggers write, pass always. Of
     django.security.… errors are refusals, too: a Host that is not ours is one. What
     failed for want of the database or of Valkey is a line without the stack, by what is
-    wrong.
+    wrong. The secrets of addresses are left out.
     """
 
     def __init__(self) -> None:
@@ -75,6 +80,8 @@ class RefusalFilter(logging.Filter):
         self.sparing = Sparing()
 
     def filter(self, record: logging.LogRecord) -> bool:
+        if SECRET.search(message := record.getMessage()):
+            record.msg, record.args = SECRET.sub(r"\1…", message), ()
         error = record.exc_info[1] if record.exc_info else None
         fault = fault_of(error) or fault_of_valkey(error)
         if fault:

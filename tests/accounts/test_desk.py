@@ -4,8 +4,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, ProgrammingError, connection
+from django.db import IntegrityError, ProgrammingError, connection, transaction
+from django.test import Client
 from django.utils import timezone
+from uuid_utils.compat import uuid7
 
 from accounts.access import Scope
 from accounts.approvals.four_eyes import (
@@ -33,6 +35,7 @@ from accounts.keys.models import ApiKey
 from accounts.passkeys.signing import NotSigned
 from accounts.people.models import User
 from partnerapi.core.database import execute
+from partnerapi.core.sparing_log import RefusalFilter
 from partnerapi.sandbox.data.approvals import (
     ASKER,
     DECIDER,
@@ -356,6 +359,53 @@ def test_a_key_that_is_written_directly_still_needs_two_people(world: World):
     ApiKey.objects.issue(world.partner, READS, in_a_month())
     with pytest.raises(IntegrityError, match="approval by a second person"):
         execute(KEYS_AT_ONCE)
+
+
+def test_a_key_of_a_desk_lends_its_id_to_no_other(world: World):
+    """The application may write keys, and two people must have approved each."""
+    maia, _ = active_member(world.partner, MAIA, READS)
+    everything = [scope.value for scope in Scope]
+    stolen, _ = ApiKey.objects.prepare(world.observer, everything, None)
+    stolen.save(force_insert=True)
+    with pytest.raises(IntegrityError, match="stays"), transaction.atomic():
+        execute(
+            "UPDATE accounts_apikey SET id = %s WHERE id = %s", [uuid7(), stolen.pk]
+        )
+    small, _ = ApiKey.objects.prepare(world.partner, READS, in_a_month())
+    arguments = [
+        maia.pk, maia.sign_count + 1, timezone.now(), stolen.pk, small.secret_digest,
+        small.pepper_id, small.last_four, small.scopes, in_a_month(),
+    ]  # fmt: skip
+    issue = "SELECT desk_issue_key(%s, %s, %s, %s, %s, %s, %s, %s, %s)"
+    with pytest.raises(IntegrityError, match="apikey_pkey"), transaction.atomic():
+        execute(issue, arguments)
+    with pytest.raises(IntegrityError, match="approval by a second person"):
+        execute(KEYS_AT_ONCE)
+
+
+@pytest.mark.parametrize(
+    "alias", ["ana+desk@staff.example", "ANA@staff.example", '"ana"@staff.example']
+)
+def test_another_spelling_of_a_staff_address_is_refused(alias: str, world: World):
+    member("ana", *RIGHTS)
+    with pytest.raises((Superseded, IntegrityError)), transaction.atomic():
+        invited_member(world.partner, alias, READS)
+    assert not DeskMember.objects.exists()
+
+
+def test_no_log_keeps_the_secret_of_an_invitation(
+    world: World, client: Client, caplog: pytest.LogCaptureFixture
+):
+    maia = invited_member(world.partner, MAIA, READS)
+    path = invitation_path(maia)
+    secret = path.rpartition("/")[2]
+    kept = RefusalFilter()
+    caplog.handler.addFilter(kept)
+    response = client.post(path, {"answer": "{}"})
+    caplog.handler.removeFilter(kept)
+    assert response.status_code == 403
+    assert "/partner/invitation/…" in caplog.text
+    assert secret not in caplog.text
 
 
 def test_an_e_mail_is_tried_again(world: World, settings, mailoutbox):

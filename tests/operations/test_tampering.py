@@ -634,7 +634,8 @@ OPEN = {
 """Not refused as AREAS says, yet."""
 POSSIBLE = {
     "Act for a partner: place, amend and cancel orders, open accounts and change their "
-    "status, request withdrawals, and attest.": [
+    "status, request withdrawals, attest, and, for a member of its desk, set the "
+    "passkey of an invitation and issue keys within the scopes that were approved.": [
         trade("'ORDER_CANCELLED', :ask, NULL, NULL, 'BY_PARTNER', :login"),
         f"SELECT cash_withdraw(:login, {NEW}, :buyer, 5, 'X')",
         f"SELECT binds_attest({NEW}, {NEW}, :login, :buyer, 'VERIFIED',"

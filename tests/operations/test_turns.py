@@ -17,6 +17,7 @@ from pytest_django import DjangoDbBlocker
 from accounts.access import Scope, Unauthenticated
 from accounts.keys.models import ApiKey, Partner, new_secret
 from partnerapi.gateway import authentication
+from partnerapi.gateway.counts import RequestCount
 from partnerapi.gateway.heads import caller
 from partnerapi.operations.turns import MOST_COMPARED, Turns, Work
 from partnerapi.sandbox.data.approvals import approved_key
@@ -178,6 +179,7 @@ def tokens(
         ]
         yield [approved_key(each, [Scope.ACCOUNTS_READ])[1] for each in partners]
         with as_owner():
+            RequestCount.objects.filter(key__partner__in=partners).delete()
             ApiKey.objects.filter(partner__in=partners).delete()
             for partner in partners:
                 partner.delete()

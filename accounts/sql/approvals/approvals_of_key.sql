@@ -11,7 +11,9 @@ BEGIN
         RAISE EXCEPTION 'approvals_of_key guards accounts_apikey, and no other table.'
             USING ERRCODE = 'insufficient_privilege';
     END IF;
-    PERFORM FROM accounts_deskkey d WHERE d.key_id = NEW.id;
+    PERFORM FROM accounts_deskkey d JOIN accounts_deskmember m ON m.id = d.member_id
+        WHERE d.key_id = NEW.id AND m.partner_id = NEW.partner_id
+            AND NEW.scopes::text[] <@ m.scopes::text[] AND NEW.expires_at IS NOT NULL;
     IF FOUND THEN
         RETURN NULL;
     END IF;

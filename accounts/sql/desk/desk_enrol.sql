@@ -28,7 +28,8 @@ BEGIN
         usable_from = moment + interval '24 hours'
     WHERE m.id = member AND m.enrolled_at IS NULL AND m.ended_at IS NULL
         AND m.expires_at > moment AND NOT EXISTS (
-            SELECT FROM accounts_user u WHERE u.is_staff AND lower(u.email) = m.email)
+            SELECT FROM accounts_user u WHERE u.is_staff
+                AND desk_mailbox(u.email) = desk_mailbox(m.email))
     RETURNING m.partner_id INTO partner;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'The invitation was used, has expired, or was withdrawn.'

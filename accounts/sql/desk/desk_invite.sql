@@ -26,7 +26,8 @@ BEGIN
         RAISE EXCEPTION 'An invitation to a desk always needs an approval by a second '
             'person.' USING ERRCODE = 'restrict_violation';
     END IF;
-    PERFORM FROM accounts_user u WHERE u.is_staff AND lower(u.email) = mailbox;
+    PERFORM FROM accounts_user u
+        WHERE u.is_staff AND desk_mailbox(u.email) = desk_mailbox(mailbox);
     IF FOUND THEN
         RAISE EXCEPTION 'This approval is for an address of a member of staff, who cannot '
             'use the desk of a partner: %.', mailbox USING ERRCODE = 'restrict_violation';

@@ -12,6 +12,6 @@ BEGIN
         JOIN accounts_partner p ON p.id = m.partner_id AND p.is_active
         WHERE m.id = member AND m.ended_at IS NULL AND m.usable_from <= clock_timestamp()
             AND NOT EXISTS (SELECT FROM accounts_user u
-                WHERE u.is_staff AND lower(u.email) = m.email));
+                WHERE u.is_staff AND desk_mailbox(u.email) = desk_mailbox(m.email)));
 END $$;
 REVOKE ALL ON FUNCTION public.desk_may(uuid) FROM PUBLIC;

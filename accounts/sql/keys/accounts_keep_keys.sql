@@ -19,7 +19,7 @@ REVOKE ALL ON FUNCTION public.accounts_keep_keys() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER accounts_keep_keys BEFORE UPDATE ON public.accounts_apikey
     FOR EACH ROW
-    WHEN (new.partner_id <> old.partner_id OR NOT new.scopes <@ old.scopes OR
+    WHEN (new.id <> old.id OR new.partner_id <> old.partner_id OR NOT new.scopes <@ old.scopes OR
         new.secret_digest <> old.secret_digest AND NOT new.pepper_id IS DISTINCT FROM
         old.pepper_id OR old.revoked_at IS NOT NULL AND new.revoked_at IS DISTINCT FROM
         old.revoked_at OR old.expires_at IS NOT NULL AND COALESCE(new.expires_at,

@@ -1,5 +1,6 @@
 """Pages on which staff ask for what a second person decides: one for each kind."""
 
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -222,6 +223,9 @@ class GrantForm(AskForm):
         return grant_content(partner, issuer), grant_title(partner, issuer)
 
 
+PLAIN_ADDRESS = re.compile(r"[a-z0-9!#$%&'*+/=?^_`{|}~.-]+@[a-z0-9.-]+")
+
+
 class DeskForm(AskForm):
     field_order = ["partner", "email", "scopes"]
     partner = PartnerField()
@@ -240,8 +244,10 @@ class DeskForm(AskForm):
 
     def clean_email(self) -> str:
         email: str = self.cleaned_data["email"].lower()
-        if not email.isascii():
-            raise forms.ValidationError("Enter an address in ASCII.")
+        if not PLAIN_ADDRESS.fullmatch(email):
+            raise forms.ValidationError(
+                "Enter an address in ASCII, without quotes, at a domain name."
+            )
         return email
 
     def content_and_title(self) -> tuple[Mapping[str, Any], str]:
