@@ -63,7 +63,7 @@ class SparingLog:
 
 
 SECRET = re.compile(r"(/partner/invitation/)\S+")
-"""Of an invitation's address: whoever reads it can accept the invitation."""
+"""Of an invitation's address: a reader of the log could accept the invitation."""
 
 
 class RefusalFilter(logging.Filter):

@@ -36,9 +36,8 @@ ACTIVATE = """mutation ($id: ID!) {
 DEPOSIT = """mutation ($id: ID!) {
   sandboxDeposit(input: {accountID: $id, amount: 1000000}) {
     account { cash { available } } } }"""
-MARKET = (
-    """{ token(symbol: "TIDEWICK") { id orderBook(depth: 1) { bids { price } } } }"""
-)
+MARKET = """{ token(symbol: "TIDEWICK") {
+  id market { tickSize referencePrice } } }"""
 PLACE = """mutation ($account: ID!, $token: ID!, $price: Uint64!) {
   placeOrder(input: {accountID: $account, tokenID: $token, side: BUY, quantity: 2,
     limitPrice: $price, timeInForce: GTC}) { order { id status } } }"""

@@ -281,10 +281,14 @@ def while_the_primary_stands_still(
     """A writer has taken its time: whether it will commit, no one can know."""
     from django.db import transaction
 
+    from partnerapi.core.database import execute
+
     register, (primary, standby) = parts["register"], parts["urls"]
     values = {"accountID": f"Account|{parts['account']}", "status": "SUSPENDED"}
     server = psutil.Process(parts["database"].server.popen.pid)
     with transaction.atomic():
+        # It is idle for as long as the server stands still.
+        execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         register.mint(7)
         # So the last commit that the standby has is later than that.
         assert partner.ask(CHANGE, input=values).code == "200"
