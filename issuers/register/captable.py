@@ -159,7 +159,7 @@ def too_much(name: str) -> CapitalizationTableTooLarge:
 
 
 WAITED_SECONDS = 0.002
-"""Whoever has to wait for writers waits at least this long."""
+"""A reader that waits for writers waits at least this long."""
 # The time until the instant is known is that of a wait for writers, if there was one.
 AS_OF = f"""
     SELECT noted_at::text,

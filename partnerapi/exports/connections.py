@@ -64,6 +64,7 @@ class Exported:
         variables = "$first: Int!, $after: String"
         *parents, connection = self.paths[named_by]
         if named_by is not None:
+            # The specification gives `account` a String, all others an ID.
             variables += f", $id: {'String!' if named_by == 'accountID' else 'ID!'}"
         if any("$date" in parent for parent in parents):
             variables += ", $date: Time!"

@@ -177,7 +177,7 @@ def units_before(order):
 def fill(order):
     """Fill an order, and those before it, from the sandbox's clients."""
     for account in counterparties(order):
-        # A client who has too little for all of them may have enough for a part.
+        # A client with too little for all of them may have enough for a part.
         for before in (units_before(order), 0):
             if order.status != OrderStatus.OPEN:
                 return order
