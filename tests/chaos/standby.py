@@ -299,7 +299,9 @@ def while_the_primary_stands_still(
         for session in sessions:
             session.suspend()
         table = until(lambda: partner.table_if_answered(register.issuer))
-        for process in (server, *sessions):
+        # The server last: until it runs, no process that ended is gone, and none of
+        # these numbers belongs to another.
+        for process in (*sessions, server):
             process.resume()
     close_connection()
     until(lambda: partner.supply(register.issuer) == 109)
