@@ -24,6 +24,7 @@ DIRECTORY = settings.BASE_DIR / "templates" / "docs"
 FOR_PARTNERS = (
     "guide",
     "first-trade",
+    "tasks",
     "concepts",
     "scopes",
     "limits",

@@ -9,6 +9,9 @@ from functools import cache
 from pathlib import Path
 
 from django.conf import settings
+from django.utils.safestring import SafeString, mark_safe
+
+from partnerapi.site.highlighting import highlighted
 
 EXAMPLES_DIRECTORY = settings.BASE_DIR / "templates" / "examples"
 OPERATIONS = EXAMPLES_DIRECTORY / "operations"
@@ -21,13 +24,27 @@ ANSWER = "\n\nHTTP/1.1 "
 class Exchange:
     request: str
     answer: str
+    languages: tuple[str, str] = ("http", "http")
+    """Of the request and of the answer, as Pygments names them."""
+
+    @property
+    def request_html(self) -> SafeString:
+        return mark_safe(highlighted(self.request, self.languages[0]))
+
+    @property
+    def answer_html(self) -> SafeString:
+        return mark_safe(highlighted(self.answer, self.languages[1]))
 
 
 @cache
 def of_operations() -> dict[str, Exchange]:
     """By the names of queries and mutations: a document, and an answer in JSON."""
     return {
-        path.stem: Exchange(path.read_text(), path.with_suffix(".json").read_text())
+        path.stem: Exchange(
+            path.read_text(),
+            path.with_suffix(".json").read_text(),
+            languages=("graphql", "json"),
+        )
         for path in OPERATIONS.glob("*.graphql")
     }
 

@@ -5,6 +5,7 @@ import secrets
 import sys
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from django.utils.cache import get_conditional_response
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_safe
 from django.views.defaults import server_error
+from graphql import extend_schema, parse
 
 from issuers.models import Document, public_documents
 from marketdata.fix import reference as fix_reference
@@ -50,6 +52,14 @@ TRADERS = {
     "trade.mjs": "An order, JavaScript, urql",
 }
 """Programs that buy a unit, likewise."""
+LANGUAGES = {
+    ".sh": "bash",
+    ".py": "python",
+    ".mjs": "javascript",
+    ".cjs": "javascript",
+    ".mts": "typescript",
+}
+"""Of programs by the end of their names, as Pygments names them."""
 CONFIGURATIONS = {"codegen.cjs": "TypeScript, configuration of the generator"}
 """Files that programs need beside them, likewise."""
 
@@ -97,7 +107,6 @@ def answer_failure(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def landing(request: HttpRequest) -> HttpResponse:
-    shown = of_operations()["issuer"]
     context = {
         "sandbox": settings.PARTNER_API_SANDBOX,
         "key": sandbox_key(),
@@ -106,10 +115,7 @@ def landing(request: HttpRequest) -> HttpResponse:
         "public_request": json.dumps({"query": PUBLIC_QUERY}),
         "keyed_request": json.dumps({"query": KEYED_QUERY}),
         "examples": examples(),
-        "shown": {
-            "request": mark_safe(highlighted(shown.request, "graphql")),
-            "answer": mark_safe(highlighted(shown.answer, "json")),
-        },
+        "shown": of_operations()["issuer"],
     }
     return page(request, "landing.html", context, PAGE_POLICY)
 
@@ -325,7 +331,11 @@ def client_programs() -> list[dict[str, str]]:
             "anchor": name.partition(".")[0] if name in CLIENTS else name,
             "name": name,
             "title": title,
-            "program": (directory / name).read_text(),
+            "program": mark_safe(
+                highlighted(
+                    (directory / name).read_text(), LANGUAGES[Path(name).suffix]
+                )
+            ),
         }
         for name, title in (CLIENTS | CONFIGURATIONS | TRADERS).items()
     ]
@@ -347,9 +357,16 @@ def reference_page() -> str:
         "addresses": reference.addresses(),
         "limits": reference.limits(),
         "errors": reference.errors(),
-        "sections": reference.sections(schema),
+        "sections": sections(),
     }
     return render_to_string("schema_reference.html", context)
+
+
+@cache
+def sections() -> list[reference.Section]:
+    """Of production's schema, and what a sandbox has beside it."""
+    extended = extend_schema(schema, parse(SANDBOX_SDL_FILE.read_text()))
+    return [*reference.sections(schema), reference.of_sandboxes(schema, extended)]
 
 
 @cache
@@ -357,8 +374,7 @@ def reference_entries() -> dict[str, str]:
     """The pages of operations, types and codes, by the last part of their address."""
     shown: list[tuple[str, str, Sequence[reference.Entry | reference.PublishedError]]]
     shown = [
-        ("schema_entry.html", section.title, section.entries)
-        for section in reference.sections(schema)
+        ("schema_entry.html", section.title, section.entries) for section in sections()
     ]
     shown.append(("schema_error.html", "Errors", reference.errors()))
     return {

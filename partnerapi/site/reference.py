@@ -183,6 +183,19 @@ def sections(schema: GraphQLSchema) -> list[Section]:
     return [section for section in found if section.entries]
 
 
+def of_sandboxes(schema: GraphQLSchema, extended: GraphQLSchema) -> Section:
+    """What only a sandbox has: its mutations, then their types."""
+    assert schema.mutation_type is not None
+    mutations = [
+        made
+        for made in operations(extended.mutation_type)
+        if made.name not in schema.mutation_type.fields
+    ]
+    names = sorted(extended.type_map.keys() - schema.type_map.keys())
+    types = [entry(extended, extended.type_map[name]) for name in names]
+    return Section("Sandbox only", "sandbox", (*mutations, *types))
+
+
 def address(anchor: str) -> str:
     """Where an anchor of the reference stands, such as `Issuer.slug`."""
     first, _, second = anchor.partition(".")

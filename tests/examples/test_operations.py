@@ -5,9 +5,11 @@ import urllib.request
 from uuid import uuid4
 
 import pytest
+from graphql import extend_schema, parse
 
 from partnerapi.schema import schema
 from partnerapi.site.exchanges import of_operations
+from partnerapi.site.pages import SANDBOX_SDL_FILE
 from tests.examples.shapes import differences
 from tests.waiting import PATIENCE_SECONDS
 
@@ -15,26 +17,29 @@ from tests.waiting import PATIENCE_SECONDS
 LAST = (
     "account", "export", "idempotentRequest", "placeOrder", "order", "orders",
     "executions", "amendOrder", "cancelOrder", "placeOrders", "cancelOrders",
+    "sandboxActivate", "sandboxDeposit", "sandboxFill", "sandboxAdvanceMarket",
 )  # fmt: skip
 BY_NAME = sorted({*of_operations()} - {*LAST}) + [*LAST]
 CHANGED = "updateAccountStatus"
 KEY = "3f0c1d52-8a44-4d7e-9b1a-6c2e5f7a8b90"
 EXPORT = "Export|0198b2c5-3a10-7d46-b1f2-8c94e0d57a63"
 ORDER = "Order|0198b2c6-4c8e-7a19-b2d7-3f5e8c9a6b01"
+ACCOUNT = "Account|0198b2c5-7d21-7e08-a3c4-5f6b9a0e1d72"
+BOOK = '{ token(symbol: "TIDEWICK") { orderBook(depth: 1) { bids { price } } } }'
 BUY_ONE = """
 mutation {
   placeOrder(input: {
     accountID: "Account|0187ae1f-56e3-7218-a6ce-8fa1fc06110a"
     tokenID: "Token|018d790f-e13c-7e3b-a11f-a5e6051253df"
-    side: BUY quantity: 1 limitPrice: %d timeInForce: IOC
-  }) { executions { price } }
+    side: BUY quantity: 1 limitPrice: %d timeInForce: %s
+  }) { order { id } executions { price } }
 }
 """
 
 
 def test_every_operation_has_a_request_and_its_answer():
-    roots = (schema.query_type, schema.mutation_type)
-    fields = {name for root in roots for name in root.fields}
+    both = extend_schema(schema, parse(SANDBOX_SDL_FILE.read_text()))
+    fields = {*both.query_type.fields, *both.mutation_type.fields}
     assert set(of_operations()) == fields, (
         "add NAME.graphql and NAME.json to templates/examples/operations"
     )
@@ -43,7 +48,7 @@ def test_every_operation_has_a_request_and_its_answer():
 @pytest.fixture(scope="module")
 def used() -> dict[str, str]:
     """What the examples name, by what it is here."""
-    return {KEY: str(uuid4()), EXPORT: EXPORT, ORDER: ORDER}
+    return {KEY: str(uuid4()), EXPORT: EXPORT, ORDER: ORDER, ACCOUNT: ACCOUNT}
 
 
 def ask(server: dict, document: str, key: str) -> dict:
@@ -69,12 +74,22 @@ def test_the_request_of_an_operation_gets_its_answer(
         market = '{ token(symbol: "TIDEWICK") { market { capPrice tickSize } } }'
         found = ask(running_server, market, str(uuid4()))["data"]["token"]["market"]
         price = found["capPrice"] - found["capPrice"] % found["tickSize"]
-        bought = ask(running_server, BUY_ONE % price, str(uuid4()))
+        bought = ask(running_server, BUY_ONE % (price, "IOC"), str(uuid4()))
         assert bought["data"]["placeOrder"]["executions"], bought
+    if name == "sandboxFill":
+        [best] = ask(running_server, BOOK, str(uuid4()))["data"]["token"]["orderBook"][
+            "bids"
+        ]
+        rests = ask(running_server, BUY_ONE % (best["price"], "GTC"), str(uuid4()))
+        used[ORDER] = rests["data"]["placeOrder"]["order"]["id"]
     for example, here in used.items():
         document = document.replace(example, here)
     answer = ask(running_server, document, key)
     assert differences(json.loads(shown), answer) == [], answer.get("errors")
+    if name == "openAccount":
+        used[ACCOUNT] = answer["data"]["openAccount"]["account"]["id"]
+    if name == "sandboxAdvanceMarket":
+        ask(running_server, document.replace("HALTED", "CONTINUOUS"), str(uuid4()))
     if name == "createExport":
         used[EXPORT] = answer["data"]["createExport"]["export"]["id"]
     if name == "placeOrder":

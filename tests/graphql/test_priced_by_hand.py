@@ -3,7 +3,7 @@
 import pytest
 
 from partnerapi.graphql.documents import prepare
-from partnerapi.schema import schema
+from partnerapi.sandbox.schema import extended
 from partnerapi.site.exchanges import of_operations
 
 # What it is, fields that read, totals, objects. A page of 20 is one without `first`; of
@@ -35,6 +35,10 @@ PRICES = {
     "placeOrders": (150, 0, 0, 3),
     "positions": (0, 4, 0, 6),
     "requestWithdrawal": (150, 1, 0, 2),
+    "sandboxActivate": (150, 1, 0, 2),
+    "sandboxAdvanceMarket": (150, 2, 0, 3),
+    "sandboxDeposit": (150, 2, 0, 3),
+    "sandboxFill": (150, 0, 0, 2),
     "token": (0, 4, 0, 4),
     "tokens": (0, 3, 1, 4),
     "updateAccountStatus": (150, 1, 0, 2),
@@ -49,5 +53,5 @@ def test_each_example_is_priced():
 @pytest.mark.parametrize("name", PRICES)
 def test_an_example_costs_what_a_reader_finds(name: str):
     base, reads, totals, objects = PRICES[name]
-    prepared = prepare(schema, of_operations()[name].request, None, {})
+    prepared = prepare(extended(), of_operations()[name].request, None, {})
     assert prepared.price == base + 10 * (reads + totals) + objects

@@ -59,6 +59,7 @@ def test_the_menu_leads_everywhere(client, path: str):
         "/docs/clients",
         "/graphiql",
         "/docs/fix",
+        "/partner",
         "/schema.graphql",
     ]
 

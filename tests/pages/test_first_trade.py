@@ -1,4 +1,4 @@
-"""The first trade, pasted block by block in each of its languages."""
+"""The first trade and the tasks, pasted block by block in each of their languages."""
 
 import json
 import os
@@ -16,6 +16,7 @@ from tests.examples.shapes import differences
 from tests.packages import node
 
 TEXT = docs.path_of("first-trade").read_text()
+TASKS = docs.path_of("tasks").read_text()
 FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 MARK = "the next answer is shown"
 MARKS = {
@@ -25,10 +26,10 @@ MARKS = {
 }
 
 
-def program(language: str) -> str:
+def program(language: str, page: str = TEXT) -> str:
     """All blocks of a language, with a mark where the page shows an answer."""
     lines = []
-    for kind, text in FENCED.findall(TEXT):
+    for kind, text in FENCED.findall(page):
         if kind == language:
             lines.append(re.sub(r"^export .*\n", "", text, flags=re.MULTILINE))
         elif kind == "json":
@@ -38,12 +39,13 @@ def program(language: str) -> str:
 
 def last_document(printed: str) -> Any:
     """The last of the JSON documents that a block has printed."""
-    start = f"\n{printed}".rindex("\n{")
-    return json.JSONDecoder().raw_decode(printed[start:])[0]
+    *_, last = re.finditer(r"^[{\[]", printed, re.MULTILINE)
+    return json.JSONDecoder().raw_decode(printed[last.start() :])[0]
 
 
-def printed_by(language: str, environment: dict[str, str], directory: Path) -> str:
-    text = program(language)
+def printed_by(
+    language: str, environment: dict[str, str], directory: Path, text: str
+) -> str:
     if language == "javascript":
         (directory / "first-trade.mjs").write_text(text)
         done = node("first-trade.mjs", cwd=directory, **environment)
@@ -67,7 +69,7 @@ def test_every_block_does_what_the_page_says(
     language: str, running_server: dict, tmp_path: Path
 ):
     environment = {"API": running_server["graphql"], "KEY": running_server["key"]}
-    printed = printed_by(language, environment, tmp_path)
+    printed = printed_by(language, environment, tmp_path, program(language))
     answers = [last_document(part) for part in printed.split(MARK)[:-1]]
     shown = [json.loads(text) for kind, text in FENCED.findall(TEXT) if kind == "json"]
     assert len(answers) == len(shown) == 8
@@ -77,6 +79,21 @@ def test_every_block_does_what_the_page_says(
     assert (order["status"], order["filledQuantity"]) == ("FILLED", 2)
     assert answers[6]["holderName"] == "Mara Holm"
     assert answers[6]["tokenBalances"] == [{"balanceSpecificToken": 2}]
+
+
+@pytest.mark.parametrize("language", ["python", "javascript"])
+def test_the_tasks_do_what_their_page_says(
+    language: str, running_server: dict, tmp_path: Path
+):
+    """They begin with the function that the first trade defines."""
+    preparation = next(text for kind, text in FENCED.findall(TEXT) if kind == language)
+    text = preparation + program(language, TASKS)
+    environment = {"API": running_server["graphql"], "KEY": running_server["key"]}
+    printed = printed_by(language, environment, tmp_path, text)
+    life, copied, sums = [last_document(part) for part in printed.split(MARK)[:-1]]
+    assert life == ["ORDER_ACCEPTED", "ORDER_CANCELLED"]
+    assert copied["inMirror"] == copied["atPartnerAPI"] > 0
+    assert sums == {"tradesMatch": True, "balanceMatches": True}
 
 
 def test_each_step_has_every_language():
