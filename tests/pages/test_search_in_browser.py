@@ -1,4 +1,4 @@
-"""Twenty questions of a new partner, typed into the search of the documents."""
+"""Questions of a new partner, typed into the search of the documents."""
 
 import re
 
@@ -11,8 +11,8 @@ FIRST = 3
 QUESTIONS = {
     "how do I page": r"/docs/guide#the-first-page",
     "pagination": r"/docs/guide#the-first-page",
-    "is my order filled": r"/docs/guide#trading",
-    "how do I place an order": r"/docs/guide#trading",
+    "is my order filled": r"/docs/(guide#trading|tasks#follow-an-order)",
+    "how do I place an order": r"/docs/(guide#trading|first-trade#place-an-order)",
     "cancel all my orders": r"/docs/guide#trading",
     "what does 422 mean": r"/docs/(guide#errors|errors|guide#retries)",
     "how do I retry": r"/docs/guide#retries",
@@ -30,6 +30,9 @@ QUESTIONS = {
     "prove that no entry was changed": r"/docs/chains",
     "when does the schema change": r"/docs/(guide#versions|changelog|deprecations)",
     "placeOrder": r"/docs/schema/Mutation.placeOrder",
+    "sandboxDeposit": r"/docs/schema/Mutation.sandboxDeposit",
+    "rotate a key": r"/docs/tasks#rotate-a-key",
+    "reconcile trades with cash": r"/docs/tasks#reconcile-a-day",
 }
 
 
