@@ -1,16 +1,18 @@
 """The SHA-256 chains of a token's entries and of its prices, computed again from them.
 
 The lines are those of the database's views `register_entry_lines` and
-`register_price_lines`: JSON with sorted members and without white space. The digest
-after a line is the SHA-256 of the digest before it (32 zero bytes at first) and of the
-line's UTF-8. The database keeps the last digest of each chain, in the token's head.
+`register_price_lines`: canonical JSON (RFC 8785). The digest after a line is the
+SHA-256 of the digest before it (32 zero bytes at first) and of the line's UTF-8. The
+database keeps the last digest of each chain, in the token's head.
+
+A line of version 2 has what the API answers, and the digest of the private part.
 """
 
 import hashlib
 from collections import deque
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connection
 
@@ -26,17 +28,26 @@ class Chain(StrEnum):
     PRICES = "register_price_lines"
 
 
+class ChainLine(NamedTuple):
+    """A line, and the digest after it; of version 2 with its private part and salt."""
+
+    line: str
+    private: str | None
+    salt: bytes | None
+    digest: bytes
+
+
 def chain_lines(
     chain: Chain, token_id: object, last: int | None = None
-) -> Iterator[tuple[str, bytes]]:
-    """Each line in order, and the digest after it; up to number `last`.
+) -> Iterator[ChainLine]:
+    """Each line in order, up to number `last`.
 
     Outside a transaction the database would hold all lines at once.
     """
     digest = BEGINNING
-    for (line,) in rows_of(LINES.format(view=chain), [token_id, last]):
+    for line, private, salt in rows_of(LINES.format(view=chain), [token_id, last]):
         digest = hashlib.sha256(digest + line.encode()).digest()
-        yield line, digest
+        yield ChainLine(line, private, salt, digest)
 
 
 def digest_after(chain: Chain, token_id: object, last: int) -> tuple[int, str]:
@@ -45,8 +56,10 @@ def digest_after(chain: Chain, token_id: object, last: int) -> tuple[int, str]:
     The digest is in hexadecimal digits.
     """
     end = deque(enumerate(chain_lines(chain, token_id, last), 1), maxlen=1)
-    count, (_, digest) = end[0] if end else (0, ("", BEGINNING))
-    return count, digest.hex()
+    if not end:
+        return 0, BEGINNING.hex()
+    [(count, last_line)] = end
+    return count, last_line.digest.hex()
 
 
 def rows_of(statement: str, arguments: list[Any]) -> Iterator[tuple[Any, ...]]:
@@ -58,7 +71,7 @@ def rows_of(statement: str, arguments: list[Any]) -> Iterator[tuple[Any, ...]]:
 
 
 LINES = """
-    SELECT line FROM {view}
+    SELECT line, private, salt FROM {view}
     WHERE token_id = %s AND number <= coalesce(%s, 9223372036854775807)
     ORDER BY number
 """

@@ -24,6 +24,15 @@ REASON_LENGTH = 500
 CLASS = "floor(%(to_a_doubling)s * ln(%(expressions)s::float8) / ln(2::float8))::int2"
 
 
+def salt() -> models.BinaryField:
+    """16 random bytes, without which a digest tells nothing; null in version 1."""
+    return models.BinaryField(max_length=16, null=True)
+
+
+def digest(meaning: str) -> models.BinaryField:
+    return models.BinaryField(max_length=32, null=True, help_text=meaning)
+
+
 class TokenPrice(models.Model):
     """The price of a token's unit from an instant on; numbered per token from 1."""
 
@@ -46,6 +55,9 @@ class TokenPrice(models.Model):
     effective_at = models.DateTimeField()
     recorded_at = models.DateTimeField(db_default=Now(), editable=False)
     recorded_by = models.CharField(max_length=ACTOR_LENGTH)
+    salt = salt()
+    private_digest = digest("SHA-256 of salt and private part; null in version 1.")
+    previous_digest = digest("In the first line of version 2: the digest before it.")
 
     class Meta:
         constraints = [
@@ -148,6 +160,12 @@ class TokenLedgerHead(models.Model):
         db_default=bytes(32),
         help_text="End of the SHA-256 chain of all prices.",
     )
+    version_1_entries = models.BigIntegerField(
+        null=True,
+        help_text="How many entries came before the first line of version 2; null: "
+        "there is no line of version 2.",
+    )
+    version_1_prices = models.BigIntegerField(null=True)
     hold_transaction = models.BigIntegerField(
         null=True, help_text="The database transaction that last held it."
     )
@@ -246,6 +264,15 @@ class LedgerTransaction(models.Model):
     reverses = models.BigIntegerField(
         null=True, help_text="The seq of the entry that it reverses."
     )
+    source_before = models.BigIntegerField(
+        null=True, help_text="The source's entry before; 0: none. Null in version 1."
+    )
+    target_before = models.BigIntegerField(
+        null=True, help_text="The target's entry before; 0: none. Null in version 1."
+    )
+    salt = salt()
+    private_digest = digest("SHA-256 of salt and private part; null in version 1.")
+    previous_digest = digest("In the first line of version 2: the digest before it.")
 
     class Meta:
         constraints = [

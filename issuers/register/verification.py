@@ -148,6 +148,45 @@ INVARIANTS = (
         """,
     ),
     Invariant(
+        "lines of version 2 name their private parts, and follow those of version 1",
+        """
+        SELECT count(*), count(*) FILTER (WHERE l.private_digest IS NOT NULL
+                AND l.number <= coalesce(l.older, l.number)
+            OR l.private_digest IS NULL AND l.number > l.older
+            OR l.private_digest <> sha256(l.salt || convert_to(l.private, 'UTF8')))
+        FROM (
+            SELECT e.*, h.version_1_entries AS older
+            FROM register_entry_lines e
+            JOIN issuers_tokenledgerhead h ON h.token_id = e.token_id
+            UNION ALL
+            SELECT p.*, h.version_1_prices
+            FROM register_price_lines p
+            JOIN issuers_tokenledgerhead h ON h.token_id = p.token_id
+        ) l
+        """,
+    ),
+    Invariant(
+        "each entry of version 2 names the entry before of either side",
+        """
+        SELECT count(*), count(*) FILTER (WHERE (x.source_before, x.target_before)
+            IS DISTINCT FROM (
+                CASE WHEN x.source_id IS NOT NULL THEN coalesce(s.before, 0) END,
+                CASE WHEN x.target_id IS NOT NULL THEN coalesce(t.before, 0) END))
+        FROM issuers_ledgertransaction x
+        LEFT JOIN LATERAL (
+            SELECT max(p.seq) AS before FROM issuers_ledgerposting p
+            WHERE p.token_id = x.token_id AND p.account_id = x.source_id
+                AND p.seq < x.seq
+        ) s ON TRUE
+        LEFT JOIN LATERAL (
+            SELECT max(p.seq) AS before FROM issuers_ledgerposting p
+            WHERE p.token_id = x.token_id AND p.account_id = x.target_id
+                AND p.seq < x.seq
+        ) t ON TRUE
+        WHERE x.private_digest IS NOT NULL
+        """,
+    ),
+    Invariant(
         "each entry has its postings, and each posting has an entry",
         """
         SELECT count(*), count(*) FILTER (WHERE (x.delta, x.account_id)

@@ -59,6 +59,35 @@ TokenPriceSource = enumeration(
 )
 
 
+def hexadecimal(name):
+    """The resolver of a column of bytes."""
+
+    @needs(name)
+    def resolve(rows, info):
+        return [value and value.hex() for value in (getattr(r, name) for r in rows)]
+
+    return resolve
+
+
+@needs("private_digest")
+def resolve_line_version(rows, info):
+    return [1 if row.private_digest is None else 2 for row in rows]
+
+
+LINE_VERSION = (
+    "Version of its line in the chain. All members of a line of version 2 are "
+    "answered, so that a partner can compute the head from them; version 1 has others."
+)
+PRIVATE_DIGEST = (
+    "SHA-256 of a secret salt and of the private part ({}), hexadecimal; null in "
+    "version 1."
+)
+PREVIOUS_DIGEST = (
+    "Digest of the chain before the first line of version 2, on that line; 64 zeros if "
+    "it is the first line; null on all others."
+)
+
+
 def whole(name):
     """The resolver of a column of whole numbers, read as Decimals."""
 
@@ -112,8 +141,34 @@ class LedgerTransaction(graphene.ObjectType):
         resolver=whole("held_after"),
         description="Units held after this entry, excluding the treasury.",
     )
+    holders_after = Uint64(
+        required=True, description="Number of holders after this entry."
+    )
+    chain_reference = graphene.String(
+        description="The transaction on a blockchain; null if there is none."
+    )
     reverses = Uint64(
         description="For a REVERSAL, the number of the reversed entry; otherwise null."
+    )
+    source_before = Uint64(
+        description="Number of the source's entry before this one, the treasury's "
+        "included; 0 if there is none; null if units are created, and in version 1."
+    )
+    target_before = Uint64(
+        description="Number of the target's entry before this one, the treasury's "
+        "included; 0 if there is none; null if units are destroyed, and in version 1."
+    )
+    line_version = graphene.Int(
+        required=True, resolver=resolve_line_version, description=LINE_VERSION
+    )
+    private_digest = graphene.String(
+        resolver=hexadecimal("private_digest"),
+        description=PRIVATE_DIGEST.format(
+            "actor, reason, time of recording, delivered legacy shares"
+        ),
+    )
+    previous_digest = graphene.String(
+        resolver=hexadecimal("previous_digest"), description=PREVIOUS_DIGEST
     )
 
     @needs("token_id", "seq")
@@ -158,6 +213,16 @@ class TokenPrice(graphene.ObjectType):
     )
     source = TokenPriceSource(required=True, description="Where it comes from.")
     effective_at = Time(required=True, description="When it takes effect.")
+    line_version = graphene.Int(
+        required=True, resolver=resolve_line_version, description=LINE_VERSION
+    )
+    private_digest = graphene.String(
+        resolver=hexadecimal("private_digest"),
+        description=PRIVATE_DIGEST.format("actor, time of recording"),
+    )
+    previous_digest = graphene.String(
+        resolver=hexadecimal("previous_digest"), description=PREVIOUS_DIGEST
+    )
 
 
 class TokenPriceConnection(Connection):

@@ -98,8 +98,10 @@ CONNECTIONS: dict[str, Exported] = {
     ExportedConnection.TRANSACTIONS: Exported(
         "The entries of a token's ledger, `transactions`, effective at an instant.",
         {"tokenID": ("token(id: $id)", "transactions")},
-        "id sequence kind amount effectiveAt supplyAfter heldAfter reverses "
-        "token { id } source { id user { id } } target { id user { id } }",
+        "id sequence kind amount effectiveAt supplyAfter heldAfter holdersAfter "
+        "chainReference reverses sourceBefore targetBefore lineVersion privateDigest "
+        "previousDigest token { id } source { id user { id } } "
+        "target { id user { id } }",
         (Scope.CAPTABLE_READ,),
         needs_grant=True,
         of_instant=True,
@@ -107,7 +109,7 @@ CONNECTIONS: dict[str, Exported] = {
     ExportedConnection.PRICES: Exported(
         "The prices of a token, `priceHistory`.",
         {"tokenID": ("token(id: $id)", "priceHistory")},
-        "number price source effectiveAt",
+        "number price source effectiveAt lineVersion privateDigest previousDigest",
         (Scope.CAPTABLE_READ,),
         needs_grant=True,
     ),

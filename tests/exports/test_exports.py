@@ -45,8 +45,9 @@ query ($date: Time, $after: String) { issuer(slug: "lumen") {
 TRANSACTIONS = """
 query ($after: String) { token(symbol: "LUM") {
   list: transactions(first: 2, after: $after) {
-    nodes { id sequence kind amount effectiveAt supplyAfter heldAfter reverses
-      token { id } source { id user { id } } target { id user { id } } }
+    nodes { id sequence kind amount effectiveAt supplyAfter heldAfter holdersAfter
+      chainReference reverses sourceBefore targetBefore lineVersion privateDigest
+      previousDigest token { id } source { id user { id } } target { id user { id } } }
     pageInfo { hasNextPage endCursor }
 } } }
 """

@@ -216,29 +216,29 @@ def test_a_ledger_is_written_entry_by_entry(issuer):
 OTHERS = """
 import hashlib, json, sys
 
-FIELDS = {"actor", "amount", "chainReference", "effectiveAt", "from", "heldAfter",
-          "holdersAfter", "kind", "legacyShareholder", "reason", "recordedAt",
-          "reverses", "seq", "supplyAfter", "to", "token"}
+FIELDS = {"amount", "chainReference", "effectiveAt", "heldAfter", "holdersAfter",
+          "kind", "lineVersion", "previousDigest", "privateDigest", "reverses",
+          "sequence", "source", "sourceBefore", "supplyAfter", "target",
+          "targetBefore", "token"}
 digest, balances, supply = bytes(32), {}, 0
 for number, text in enumerate(open(sys.argv[1], encoding="utf-8"), 1):
     exported = json.loads(text)
     line = exported["line"]
     entry = json.loads(line)
-    assert entry.keys() == FIELDS and entry["seq"] == number
+    assert entry.keys() == FIELDS and entry["sequence"] == str(number)
+    opened = bytes.fromhex(exported["salt"]) + exported["private"].encode("utf-8")
+    assert hashlib.sha256(opened).hexdigest() == entry["privateDigest"], number
     canonical = json.dumps(
         entry, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     assert canonical == line
     digest = hashlib.sha256(digest + line.encode("utf-8")).digest()
     assert digest.hex() == exported["digest"], number
     amount = int(entry["amount"])
-    if entry["from"] is None:
-        supply += amount
-    else:
-        balances[entry["from"]] = balances.get(entry["from"], 0) - amount
-    if entry["to"] is None:
-        supply -= amount
-    else:
-        balances[entry["to"]] = balances.get(entry["to"], 0) + amount
+    for side, sign in ("source", -1), ("target", 1):
+        if entry[side + "Before"] is None:
+            supply -= sign * amount
+        else:
+            balances[entry[side]] = balances.get(entry[side], 0) + sign * amount
     assert supply == int(entry["supplyAfter"]) and min(balances.values()) >= 0
 print(digest.hex(), supply)
 """

@@ -233,7 +233,7 @@ def test_an_entry_is_reversed_whole_and_once(register, world: World, staff):
     ):
         with pytest.raises(CommandError, match=re.escape(reason)):
             run("ledger", "reverse", "LUM", number, *why)
-    assert verified()[-1] == "All 29 rules hold."
+    assert verified()[-1] == "All 31 rules hold."
 
 
 def verified():
@@ -245,12 +245,12 @@ def verified():
 
 def test_a_register_that_was_written_by_the_rules_holds(register):
     lines = verified()
-    assert lines[-1] == "All 29 rules hold."
+    assert lines[-1] == "All 31 rules hold."
     assert (
         "entries are numbered from 1 without gaps, up to the head's number: 5, ok"
         in lines
     )
-    assert len(lines) == 30
+    assert len(lines) == 32
     assert all(line.endswith(", ok") for line in lines[:-1])
 
 
@@ -327,7 +327,8 @@ def test_a_register_that_was_written_by_the_rules_holds(register):
         ("UPDATE issuers_tokenledgerhead SET is_open = FALSE", "is open"),
         (
             "CREATE OR REPLACE VIEW register_price_lines AS"
-            " SELECT token_id, number, 'x' AS line FROM issuers_tokenprice",
+            " SELECT token_id, number, 'x' AS line, 'x' AS private, salt,"
+            " private_digest FROM issuers_tokenprice",
             "guards equal those",
         ),
         ("GRANT UPDATE ON issuers_ledgertransaction TO PUBLIC", "guards equal those"),
@@ -409,7 +410,7 @@ def test_nobody_changes_what_was_written(register, table, statement):
         transaction.atomic(),
     ):
         tamper(statement.format(table), guarded=True)
-    assert verified()[-1] == "All 29 rules hold."
+    assert verified()[-1] == "All 31 rules hold."
 
 
 def test_a_profile_with_an_account_stays_its_users(register, holder):
@@ -423,4 +424,4 @@ def test_a_profile_with_an_account_stays_its_users(register, holder):
     free = User.objects.create(type="INDIVIDUAL", first_name="Cy", last_name="Berg")
     UserHolder.objects.create(user=free, name="Cy Berg")
     assert UserHolder.objects.filter(user=free).update(user=holder) == 1
-    assert verified()[-1] == "All 29 rules hold."
+    assert verified()[-1] == "All 31 rules hold."

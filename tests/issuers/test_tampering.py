@@ -454,24 +454,24 @@ def test_chains_are_what_anybody_computes_from_the_lines(register: Register):
     assert chained(prices) == head.price_digest.hex()
     last = json.loads(entries[-1])
     assert last == {
-        "actor": odd,
         "amount": "5",
         "chainReference": None,
         "effectiveAt": last["effectiveAt"],
-        "from": str(register.users[0].pk),
         "heldAfter": "495",
-        "holdersAfter": 2,
+        "holdersAfter": "2",
         "kind": "BURN",
-        "legacyShareholder": None,
-        "reason": odd,
-        "recordedAt": last["recordedAt"],
+        "lineVersion": "2",
+        "previousDigest": None,
+        "privateDigest": last["privateDigest"],
         "reverses": None,
-        "seq": 4,
+        "sequence": "4",
+        "source": f"User|{register.users[0].pk}",
+        "sourceBefore": "2",
         "supplyAfter": "1495",
-        "to": None,
-        "token": str(register.token),
+        "target": None,
+        "targetBefore": None,
+        "token": f"Token|{register.token}",
     }
-    assert [json.loads(line)["from"] for line in entries[:2]] == [None, "treasury"]
 
 
 # Clocks.

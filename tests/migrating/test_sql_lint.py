@@ -27,6 +27,9 @@ INLINED = {
     "accounts_written_directly": "in conditions of triggers; a setting makes it a call",
     "cash_digest": "twice a payment",
     "cash_names": "once a bank line",
+    "register_entry_detail": "twice an entry",
+    "register_price_detail": "twice a price",
+    "register_api_time": "up to four times a line",
 }
 """Functions without a setting, and why: each name in them has its schema."""
 NAMES_LATER = {

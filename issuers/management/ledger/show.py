@@ -34,7 +34,8 @@ class Command(CommandWithExamples):
 
 In JSON Lines, each is an object with `line`, the canonical text, and `digest`, the
 SHA-256 (hexadecimal) of the previous digest (initially 32 zero bytes) followed by the
-line in UTF-8. Anyone can therefore recompute the chain.
+line in UTF-8. Anyone can therefore recompute the chain. A line of version 2 names the
+SHA-256 of `salt` (hexadecimal) followed by `private` as its `privateDigest`.
 
 examples:
   manage.py ledger show ACME
@@ -116,8 +117,10 @@ def read(token, kind, format):
 
 def write_chain(columns, rows, file):
     count = 0
-    for line, digest in rows:
-        said = {"line": line, "digest": digest.hex()}
+    for row in rows:
+        said = {"line": row.line, "digest": row.digest.hex()}
+        if row.salt is not None:
+            said |= {"private": row.private, "salt": row.salt.hex()}
         file.write(json.dumps(said, ensure_ascii=False) + "\n")
         count += 1
     return count

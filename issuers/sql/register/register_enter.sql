@@ -30,6 +30,7 @@ DECLARE
     seqs bigint[]; supplies numeric[]; helds numeric[]; holders bigint[];
     leg_tokens uuid[]; leg_seqs bigint[]; legs smallint[]; leg_accounts bigint[];
     leg_deltas numeric[]; leg_afters numeric[];
+    source_marks bigint[]; target_marks bigint[]; befores bytea[];
     price_numbers bigint[];
 BEGIN
     IF cardinality(entry_tokens) > 5000 OR cardinality(price_tokens) > 5000
@@ -42,12 +43,16 @@ BEGIN
             array_agg(l.supply_after) FILTER (WHERE l.is_first),
             array_agg(l.held_after) FILTER (WHERE l.is_first),
             array_agg(l.holders_after) FILTER (WHERE l.is_first),
+            array_agg(l.source_mark) FILTER (WHERE l.is_first),
+            array_agg(l.target_mark) FILTER (WHERE l.is_first),
+            array_agg(l.digest_before) FILTER (WHERE l.is_first),
             array_agg(l.token), array_agg(l.seq), array_agg(l.leg),
             array_agg(l.account), array_agg(l.delta), array_agg(l.after),
             bool_or(l.holds AND (l.after > 0) <> (l.after - l.delta > 0)),
             min(l.broken || ': token ' || l.token || ', entry ' || l.seq)
                 FILTER (WHERE l.broken IS NOT NULL)
-        INTO seqs, supplies, helds, holders, leg_tokens, leg_seqs, legs, leg_accounts,
+        INTO seqs, supplies, helds, holders, source_marks, target_marks, befores,
+            leg_tokens, leg_seqs, legs, leg_accounts,
             leg_deltas, leg_afters, crosses, wrong
         FROM (
             SELECT n.*, CASE
@@ -66,7 +71,9 @@ BEGIN
                         AND u.source_id IS NOT DISTINCT FROM n.target
                         AND u.target_id IS NOT DISTINCT FROM n.source) THEN
                     'A reversal moves back all units of an entry'
-                END AS broken
+                END AS broken,
+                CASE WHEN n.version_1_entries IS NULL AND n.seq = n.last_seq + 1
+                    THEN n.entry_digest END AS digest_before
             FROM (
                 -- Both legs of an entry are peers: a sum up to one holds the other.
                 SELECT b.*,
@@ -78,7 +85,9 @@ BEGIN
                         - (b.after - b.delta > 0)::integer) FILTER (WHERE b.holds)
                         OVER by_place, 0) AS holders_after,
                     b.entered_at < lag(b.entered_at, 1, b.last_at) OVER by_place
-                        OR b.entered_at IS NULL AS is_late
+                        OR b.entered_at IS NULL AS is_late,
+                    max(b.mark) FILTER (WHERE b.leg = 1) OVER of_entry AS source_mark,
+                    max(b.mark) FILTER (WHERE b.leg = 2) OVER of_entry AS target_mark
                 FROM (
                     SELECT e.place, e.token, e.source, e.target, e.amount, e.reverses,
                         coalesce(e.entered_at, at) AS entered_at,
@@ -95,8 +104,11 @@ BEGIN
                                 OR array_position(k.targets, NULL) > 0) AS is_of_kind,
                         coalesce(b.balance, 0)
                             + sum(l.delta) OVER by_account AS after,
+                        -- The account's entry before: its number, or, where it is one
+                        -- of these, its place below zero.
+                        coalesce(-lag(e.place) OVER by_account, b.last_seq, 0) AS mark,
                         h.last_seq, h.supply, h.held, h.holder_count,
-                        t.authorized_units,
+                        h.version_1_entries, h.entry_digest, t.authorized_units,
                         greatest(h.last_effective_at, h.last_price_at, t.created_at)
                             AS last_at
                     FROM unnest(entry_tokens, kinds, sources, targets,
@@ -116,14 +128,15 @@ BEGIN
                         FROM issuers_ledgeraccount x WHERE x.id = l.account LIMIT 1
                     ) a ON TRUE
                     LEFT JOIN LATERAL (
-                        SELECT x.balance FROM issuers_holderbalance x
+                        SELECT x.balance, x.last_seq FROM issuers_holderbalance x
                         WHERE x.token_id = e.token AND x.account_id = l.account LIMIT 1
                     ) b ON TRUE
                     WHERE l.account IS NOT NULL
                     WINDOW by_account AS (
                         PARTITION BY e.token, l.account ORDER BY e.place, l.leg)
                 ) b
-                WINDOW by_place AS (PARTITION BY b.token ORDER BY b.place)
+                WINDOW by_place AS (PARTITION BY b.token ORDER BY b.place),
+                    of_entry AS (PARTITION BY b.token, b.place)
             ) n
             ORDER BY n.place, n.leg
         ) l;
@@ -135,15 +148,28 @@ BEGIN
                 USING ERRCODE = 'restrict_violation';
         END IF;
         INSERT INTO issuers_ledgertransaction (token_id, seq, kind, source_id,
-            target_id, amount, effective_at, supply_after, held_after, holders_after,
-            actor, reason, legacy_shareholder_id, reverses)
+            target_id, amount, effective_at, recorded_at, supply_after, held_after,
+            holders_after, actor, reason, legacy_shareholder_id, reverses,
+            source_before, target_before, previous_digest, salt, private_digest)
         SELECT e.token, e.seq, e.kind, e.source, e.target, e.amount,
-            coalesce(e.entered_at, at), e.supply, e.held, e.holders, e.actor, e.reason,
-            e.line, e.reverses
-        FROM unnest(entry_tokens, seqs, kinds, sources, targets, amounts, entry_times,
-            supplies, helds, holders, actors, reasons, legacy, reverses)
-            AS e (token, seq, kind, source, target, amount, entered_at, supply, held,
-                holders, actor, reason, line, reverses);
+            coalesce(e.entered_at, at), statement_timestamp(), e.supply, e.held,
+            e.holders, e.actor, e.reason, e.line, e.reverses,
+            CASE WHEN e.source_mark < 0 THEN seqs[-e.source_mark]
+                ELSE e.source_mark END,
+            CASE WHEN e.target_mark < 0 THEN seqs[-e.target_mark]
+                ELSE e.target_mark END,
+            e.before, e.salt, sha256(e.salt || convert_to(register_entry_detail(
+                e.actor, e.line, e.reason, statement_timestamp()), 'UTF8'))
+        FROM (
+            SELECT u.*, uuid_send(gen_random_uuid()) AS salt
+            FROM unnest(entry_tokens, seqs, kinds, sources, targets, amounts,
+                entry_times, supplies, helds, holders, actors, reasons, legacy, reverses,
+                source_marks, target_marks, befores)
+                AS u (token, seq, kind, source, target, amount, entered_at, supply,
+                    held, holders, actor, reason, line, reverses, source_mark,
+                    target_mark, before)
+            OFFSET 0
+        ) e;
         INSERT INTO issuers_ledgerposting
             (token_id, seq, leg, account_id, delta, balance_after)
         SELECT * FROM unnest(
@@ -221,6 +247,8 @@ BEGIN
             SELECT p.place, p.token, p.cents, p.source, p.actor,
                 coalesce(p.priced_at, at) AS priced_at,
                 h.last_price + row_number() OVER by_place AS number,
+                h.last_price, h.version_1_prices, h.price_digest,
+                uuid_send(gen_random_uuid()) AS salt,
                 coalesce(p.priced_at, at) < lag(coalesce(p.priced_at, at), 1,
                     greatest(h.last_effective_at, h.last_price_at, t.created_at))
                     OVER by_place AS is_late
@@ -232,8 +260,14 @@ BEGIN
             WINDOW by_place AS (PARTITION BY p.token ORDER BY p.place)
         ), priced AS (
             INSERT INTO issuers_tokenprice
-                (token_id, number, price_cents, source, effective_at, recorded_by)
-            SELECT n.token, n.number, n.cents, n.source, n.priced_at, n.actor
+                (token_id, number, price_cents, source, effective_at, recorded_at,
+                recorded_by, previous_digest, salt, private_digest)
+            SELECT n.token, n.number, n.cents, n.source, n.priced_at,
+                statement_timestamp(), n.actor,
+                CASE WHEN n.version_1_prices IS NULL AND n.number = n.last_price + 1
+                    THEN n.price_digest END,
+                n.salt, sha256(n.salt || convert_to(
+                    register_price_detail(n.actor, statement_timestamp()), 'UTF8'))
             FROM numbered n ORDER BY n.place
         )
         SELECT array_agg(n.number), min('token ' || n.token || ', price ' || n.number)
@@ -258,6 +292,11 @@ BEGIN
             last_price = coalesce(l.number, h.last_price),
             last_price_at = coalesce(l.priced_at, h.last_price_at),
             price_cents = coalesce(l.cents, h.price_cents),
+            -- What is written from now on has lines of version 2.
+            version_1_entries = CASE WHEN l.seq IS NULL THEN h.version_1_entries
+                ELSE coalesce(h.version_1_entries, h.last_seq) END,
+            version_1_prices = CASE WHEN l.number IS NULL THEN h.version_1_prices
+                ELSE coalesce(h.version_1_prices, h.last_price) END,
             entry_digest = CASE WHEN l.seq IS NULL THEN h.entry_digest
                 ELSE register_chain_entries(h.token_id, h.last_seq, h.entry_digest) END,
             price_digest = CASE WHEN l.number IS NULL THEN h.price_digest
