@@ -5,7 +5,6 @@ second person reopen it.
 """
 
 import logging
-from datetime import datetime
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -23,7 +22,7 @@ from marketdata.trading import locked
 from marketdata.trading.market import CLOCK, expire
 from marketdata.trading.models import Execution, Market, Phase
 from marketdata.trading.sessions import Session
-from partnerapi.core.database import execute, value_of
+from partnerapi.core.database import ClockTimestamp, execute, value_of
 from partnerapi.core.lock_waits import LockTimeout, name_locked_row
 from partnerapi.core.money import euros
 
@@ -95,7 +94,6 @@ def change_phase(token_id: UUID, phase: str, actor: str, reason: str = "") -> No
         if phase == Phase.HALTED and not reason:
             raise PhaseRefused("Give the reason for the halt.")
         at = value_of("SELECT clock_timestamp()")
-        follows, follows_at = None, None
         if phase == Phase.CONTINUOUS:
             if not book.session.is_open(at):
                 raise PhaseRefused(
@@ -104,12 +102,9 @@ def change_phase(token_id: UUID, phase: str, actor: str, reason: str = "") -> No
                     f"({settings.MARKET_TIME_ZONE}). Until then it can only be "
                     "CLOSED."
                 )
-            follows, follows_at = Phase.CLOSED, book.session.next_close(at)
             if not (reference(token_id) or book.reference):
                 raise PhaseRefused("There is no reference price for limits.")
-        elif phase == Phase.CLOSED:
-            follows, follows_at = Phase.CONTINUOUS, book.session.begins(at)
-        execute(CHANGE, [token_id, phase, follows, follows_at, reason, actor])
+        execute(CHANGE, [token_id, phase, reason, actor])
         if phase == Phase.CLOSED:
             expire(token_id)
     transaction.on_commit(partial(notify, token_id))
@@ -123,10 +118,12 @@ MOVES: dict[Phase, set[Phase]] = {
 """The moves that there are; those out of HALTED need a second person."""
 
 
-def move_due(at: datetime) -> int:
+def move_due() -> int:
     """Move the markets whose next phase is due; return their number."""
     moved = 0
-    for market in Market.objects.filter(next_phase_at__lte=at).order_by("token_id"):
+    for market in Market.objects.filter(next_phase_at__lte=ClockTimestamp()).order_by(
+        "token_id"
+    ):
         try:
             with name_locked_row():
                 change_phase(market.token_id, market.next_phase or "", CLOCK)
@@ -158,8 +155,8 @@ STANDS = """NOT EXISTS (SELECT FROM trading_bust b
     WHERE b.token_id = trading_execution.token_id
         AND b.sequence = trading_execution.sequence)"""
 OPEN = "SELECT trading_open(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
-# The database determines the reference price of limits.
-CHANGE = "SELECT trading_change_phase(%s, %s, %s, %s, NULL, %s, %s)"
+# The database determines the phase that follows, and the reference price of limits.
+CHANGE = "SELECT trading_change_phase(%s, %s, NULL, NULL, NULL, %s, %s)"
 
 
 def reopening_content(market: Market, phase: str) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def tell_registers() -> None:
 @app.task
 def move_markets() -> None:
     """Open and close what is due, and end orders whose time is over."""
-    phases.move_due(timezone.now())
+    phases.move_due()
     market.expire_due(timezone.now())
 
 

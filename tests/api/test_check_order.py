@@ -15,7 +15,7 @@ from marketdata.trading.models import Order, Phase
 from marketdata.trading.queues import BUY, SELL
 from marketdata.trading.round import Request
 from tests.api.test_orders import CHECK, PLACE, once
-from tests.approved import approved_rule
+from tests.approved import approved_rule, asker
 from tests.characters import Ask, World
 from tests.marketdata.trading.trading import deposit, give, new_clients, new_market
 
@@ -38,7 +38,7 @@ def test_the_dry_run_says_what_the_order_does(world: World, partner: Ask):
         if number == CASES // 3:
             approved_rule(token, "MAX_BALANCE", {"units": 60})
         if number == CASES * 9 // 10:
-            phases.change_phase(token.pk, Phase.CLOSED, "market")
+            phases.change_phase(token.pk, Phase.CLOSED, asker())
         if number % 10 == 0:
             rest(token.pk, clients, chance)
         order: dict[str, Any] = {

@@ -8,6 +8,7 @@ from issuers.models import Token
 from marketdata.trading import phases
 from marketdata.trading.models import Phase
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
+from tests.approved import asker
 from tests.characters import Ask, World
 from tests.marketdata.trading.trading import (
     buy,
@@ -56,7 +57,7 @@ def in_phase(ask: Ask, phase: str | None = None) -> dict[str, str]:
 def tokens(world: World) -> dict[str, Token]:
     """One by what it is: its market's phase, `past` its session, none, `private`."""
     found = {name: new_market() for name in ("open", "past", "halted", "private")}
-    phases.change_phase(found["halted"].pk, Phase.HALTED, "market", reason="news")
+    phases.change_phase(found["halted"].pk, Phase.HALTED, asker(), reason="news")
     tamper(
         "UPDATE trading_market SET next_phase_at = clock_timestamp()"
         f" WHERE token_id = '{found['past'].pk}'"

@@ -28,7 +28,7 @@ from partnerapi.gateway import clock
 from partnerapi.site import reference
 from partnerapi.site.exchanges import of_errors
 from tests.accounts.money import STAFF, deposit
-from tests.approved import approved_rule
+from tests.approved import approved_rule, asker
 from tests.characters import START, Ask, World
 from tests.examples.shapes import differences
 from tests.issuers.register import people
@@ -116,7 +116,7 @@ def states(
 
     def closed_market() -> dict[str, str]:
         ids = on_market()
-        phases.change_phase(UUID(ids["Token"]), Phase.CLOSED, "staff")
+        phases.change_phase(UUID(ids["Token"]), Phase.CLOSED, asker())
         return ids
 
     def with_rule() -> dict[str, str]:

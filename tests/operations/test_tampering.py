@@ -208,18 +208,6 @@ REGISTER = {
         " ARRAY[NULL]::uuid[], ARRAY[now()], '{}', '{}', '{}', '{}')",
         "new in this transaction",
     ),
-    "a register with its issuer": (
-        "INSERT INTO issuers_issuer (id, trading_name, slug, trading_location,"
-        f" owner_id) SELECT {NEW}, 'Ghost', 'ghost', 'X', owner_id FROM issuers_issuer"
-        " WHERE id = :issuer;"
-        " INSERT INTO issuers_token (id, issuer_id, name, symbol, market_type,"
-        f" visibility, created_at) VALUES ({NEW}, {NEW}, 'Ghost', 'GHOST',"
-        " 'SECONDARY_MARKET', 'PUBLIC', now());"
-        f" SELECT register_history('me', ARRAY[{NEW}]::uuid[], ARRAY['MINT'],"
-        " ARRAY[NULL]::bigint[], ARRAY[:a]::bigint[], ARRAY[1]::numeric[], ARRAY[''],"
-        " ARRAY[NULL]::uuid[], ARRAY[clock_timestamp()], '{}', '{}', '{}', '{}');",
-        NO_APPROVAL,
-    ),
     "an issuer that seems new": (
         "UPDATE issuers_issuer SET recorded_in = pg_current_xact_id()::text::bigint;"
         + enter("MINT", "NULL", ":own"),
@@ -338,11 +326,11 @@ MARKETS = {
     ),
     "a cancel by staff that are none": (
         trade("'ORDER_CANCELLED', :ask, NULL, NULL, 'BY_STAFF', 'ghost@example.com'"),
-        "ends for a reason",
+        "needs an active member of staff",
     ),
     "a cancel by a clerk without the right": (
         trade("'ORDER_CANCELLED', :ask, NULL, NULL, 'BY_STAFF', :clerk"),
-        "ends for a reason",
+        "needs an active member of staff",
     ),
     "an end as frozen": (
         trade("'ORDER_CANCELLED', :ask, NULL, NULL, 'HOLDER_FROZEN', 'staff'"),
@@ -371,22 +359,22 @@ MARKETS = {
     "a halt by no one": (
         "SELECT trading_change_phase(:token, 'HALTED', NULL, NULL, NULL, 'why',"
         " 'ghost@example.com')",
-        "member of staff|by the clock",
+        "needs an active member of staff|by the clock",
     ),
     "a halt by the clock": (
         "SELECT trading_change_phase(:token, 'HALTED', NULL, NULL, NULL, 'why',"
         " 'market')",
-        "member of staff|by the clock",
+        "needs an active member of staff|by the clock",
     ),
     "an early close for five years": (
         "SELECT trading_change_phase(:token, 'CLOSED', 'CONTINUOUS', now()"
         " + interval '5 years', NULL, '', 'market')",
-        "member of staff|by the clock",
+        "needs an active member of staff|by the clock",
     ),
     "a market opened by no one": (
         "SELECT trading_open(:fed, '22:00', '22:00', FALSE, now(), 1, 1, 9999, 1,"
         " 'ghost@example.com')",
-        "member of staff",
+        "needs an active member of staff",
     ),
     "a bust by no one": (
         "SELECT trading_undo(:token, 1, 'why', 'ghost', 'ghost')",
@@ -617,17 +605,6 @@ AREAS = {
     "approvals": APPROVALS, "events": EVENTS,
 }  # fmt: skip
 OPEN = {
-    "a transfer by no one",
-    "a return by no one",
-    "a register with its issuer",
-    "an own line delivered alone",
-    "a cancel by a clerk without the right",
-    "an order killed that could be filled",
-    "an order killed by another",
-    "a halt by no one",
-    "a halt by the clock",
-    "an early close for five years",
-    "a market opened by no one",
     "a suspension by no one",
     "an account opened by INSERT",
 }
@@ -671,9 +648,20 @@ POSSIBLE = {
         "INSERT INTO django_session VALUES ('x', 'x', now() + interval '1 day')",
         "DELETE FROM otp_totp_totpdevice",
     ],
-    "Edit what the back office edits: issuers, tokens with their authorised units, "
-    "published data, users with the names of holders, partners, and lines of legacy "
-    "shares before their delivery. The history keeps what was before.": [
+    "Edit what the back office edits: issuers, a new one with the past of its "
+    "register, "
+    "tokens with their authorised units, published data, users with the names of "
+    "holders, partners, and lines of legacy shares before their delivery. The history "
+    "keeps what was before.": [
+        "INSERT INTO issuers_issuer (id, trading_name, slug, trading_location,"
+        f" owner_id) SELECT {NEW}, 'Ghost', 'ghost', 'X', owner_id FROM issuers_issuer"
+        " WHERE id = :issuer;"
+        " INSERT INTO issuers_token (id, issuer_id, name, symbol, market_type,"
+        f" visibility, created_at) VALUES ({NEW}, {NEW}, 'Ghost', 'GHOST',"
+        " 'SECONDARY_MARKET', 'PUBLIC', now());"
+        f" SELECT register_history('me', ARRAY[{NEW}]::uuid[], ARRAY['MINT'],"
+        " ARRAY[NULL]::bigint[], ARRAY[:a]::bigint[], ARRAY[1]::numeric[], ARRAY[''],"
+        " ARRAY[NULL]::uuid[], ARRAY[clock_timestamp()], '{}', '{}', '{}', '{}');",
         "UPDATE issuers_token SET authorized_units = 1000000 WHERE id = :token",
         "UPDATE accounts_userholder SET name = 'x' WHERE user_id = :frozen_user",
         "UPDATE accounts_partner SET may_attest = TRUE WHERE id = :partner",

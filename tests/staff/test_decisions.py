@@ -197,7 +197,7 @@ def bust(world: World, ana: Client) -> ApprovalRequest:
 
 def reopen(world: World, ana: Client) -> ApprovalRequest:
     token = Traded().token
-    change_phase(token.pk, "HALTED", "me", "Rumours")
+    change_phase(token.pk, "HALTED", asker(), "Rumours")
     as_committed()
     return asked_on_page(ana, "reopen", token=token.symbol, phase="CONTINUOUS")
 

@@ -21,6 +21,7 @@ from partnerapi.sandbox.data.approvals import approved_key
 from partnerapi.staff import find
 from partnerapi.staff.lookup import MOST, link
 from tests.api.test_order_books import traded
+from tests.approved import asker
 from tests.characters import Ask, World
 from tests.marketdata.trading.trading import (
     ALL_DAY,
@@ -51,8 +52,8 @@ def rows(world: World) -> dict:
     account = Account.objects.open(world.partner, person, actor, timezone.now())
     key, _ = approved_key(world.partner, [Scope.ISSUERS_READ])
     token = traded(world.listed, "TRD")
-    phases.open_market(token.pk, ALL_DAY, "staff", reference_price=100)
-    phases.change_phase(token.pk, "CONTINUOUS", "market")
+    phases.open_market(token.pk, ALL_DAY, asker(), reference_price=100)
+    phases.change_phase(token.pk, "CONTINUOUS", asker())
     [client] = new_clients(1, users=[world.owner])
     deposit(client, 500)
     order = placed(token, buy(client, 5, 100, client_order_id="mine-1"))

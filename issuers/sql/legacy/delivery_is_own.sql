@@ -7,7 +7,7 @@ SET search_path = pg_catalog, public, pg_temp
 AS $$
 #variable_conflict use_column
 BEGIN
-    RETURN who <> 'SQL' AND (makers = '{}' OR who = ANY (makers) OR 'command' = ANY (makers)
-        OR who = 'command' AND makers <> '{}' AND makers <> '{SQL}');
+    RETURN makers = '{}' OR who = ANY (makers) OR 'command' = ANY (makers)
+        OR who = 'command' AND makers <> '{SQL}';
 END $$;
 REVOKE ALL ON FUNCTION public.delivery_is_own(text[], text) FROM PUBLIC;

@@ -149,7 +149,6 @@ BEGIN
         JOIN issuers_token t ON t.id = x.token_id
         JOIN issuers_issuer i ON i.id = t.issuer_id
         WHERE i.recorded_in IS DISTINCT FROM made_now
-            AND (k.approval <> 'TRANSFER' OR person <> 'SQL')
         ORDER BY d.place
         OFFSET 0
     ) e;

@@ -1,6 +1,7 @@
--- Changes a market's phase under its book's lock, with its reference price in cents,
--- and returns the phase that follows and its time. Reopening a halted market uses an
--- approval where policy asks for one.
+-- Changes a market's phase under its book's lock: by the clock to the next phase once it
+-- is due; else in the name of a member of staff with the right or, where a market that
+-- is halted reopens with an approval, of the person that filed or decided it. The
+-- session says which phase follows, and when: `follows` and `follows_at` do not count.
 -- called by: application
 -- raises: restrict_violation
 -- locks: marketdata_orderbookhead (FOR NO KEY UPDATE)
@@ -19,7 +20,9 @@ DECLARE
     market trading_market;
     changed_at timestamptz;
     opens_at timestamptz;
+    closes_at timestamptz;
     refers_to bigint;
+    used uuid;
 BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'This is done in a transaction that is READ '
@@ -40,8 +43,20 @@ BEGIN
         RAISE EXCEPTION 'Say why the market is halted.' USING ERRCODE = 'restrict_violation';
     END IF;
     IF market.phase = 'HALTED' THEN
-        PERFORM approvals_use('REOPEN', jsonb_build_object('token', token,
+        used := approvals_use('REOPEN', jsonb_build_object('token', token,
             'phase', wanted, 'halted', market.last_phase_event), NULL, NULL, NULL);
+    END IF;
+    changed_at := greatest(market.last_at, clock_timestamp());
+    IF changed_by = 'market' THEN
+        IF (market.next_phase = wanted AND market.next_phase_at <= changed_at)
+            IS NOT TRUE THEN
+            RAISE EXCEPTION 'A market enters its next phase by the clock, once that is '
+                'due: it is not %.', wanted USING ERRCODE = 'restrict_violation';
+        END IF;
+    ELSIF used IS NULL THEN
+        PERFORM accounts_staff_with(changed_by, 'trading.change_market');
+    ELSE
+        PERFORM cash_judge_staff(changed_by, used, '{}');
     END IF;
     refers_to := coalesce(
         (SELECT x.price FROM trading_execution x
@@ -57,11 +72,12 @@ BEGIN
             'else to the token''s, when it becomes CONTINUOUS, and to no other: %.',
             refers_to USING ERRCODE = 'restrict_violation';
     END IF;
-    changed_at := greatest(market.last_at, clock_timestamp());
-    IF wanted = 'CONTINUOUS' THEN
+    follows := NULL;
+    follows_at := NULL;
+    IF wanted <> 'HALTED' THEN
         SELECT min(s.opens) FILTER (WHERE s.opens >= changed_at),
             min(s.closes) FILTER (WHERE s.closes > changed_at)
-        INTO opens_at, follows_at
+        INTO opens_at, closes_at
         FROM (SELECT (changed_at AT TIME ZONE market_time_zone())::date + n AS day
               FROM generate_series(0, 4) AS n) d
         CROSS JOIN LATERAL (SELECT
@@ -69,12 +85,21 @@ BEGIN
             (d.day + market.session_closes) AT TIME ZONE market_time_zone() AS closes
         ) s
         WHERE NOT (market.weekdays_only AND extract(isodow FROM d.day) > 5);
-        IF market.session_opens <> market.session_closes
-            AND opens_at > changed_at AND opens_at <= follows_at THEN
+        IF market.session_opens = market.session_closes OR opens_at = changed_at
+            OR closes_at < opens_at THEN
+            opens_at := changed_at;
+        END IF;
+        IF wanted = 'CONTINUOUS' AND opens_at > changed_at THEN
             RAISE EXCEPTION 'A market is CONTINUOUS in its session, which begins at %.',
                 opens_at USING ERRCODE = 'restrict_violation';
         END IF;
-        follows := 'CLOSED';
+        IF wanted = 'CONTINUOUS' THEN
+            follows := 'CLOSED';
+            follows_at := closes_at;
+        ELSE
+            follows := 'CONTINUOUS';
+            follows_at := opens_at;
+        END IF;
     END IF;
     UPDATE trading_market SET phase = wanted, phase_since = changed_at,
         next_phase = follows, next_phase_at = follows_at,

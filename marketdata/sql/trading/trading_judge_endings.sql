@@ -20,6 +20,8 @@ BEGIN
     FROM trading_orderevent e
     CROSS JOIN LATERAL (
         SELECT * FROM trading_order x WHERE x.id = e.order_id LIMIT 1) o
+    CROSS JOIN LATERAL (
+        SELECT x.login FROM accounts_partner x WHERE x.id = o.partner_id LIMIT 1) p
     LEFT JOIN LATERAL (
         -- The order that it met: of those that came, the next one.
         SELECT t.ledger_account_id AS account, t.quantity FROM trading_orderevent n
@@ -35,14 +37,15 @@ BEGIN
             AND o.time_in_force = 'DAY' AND o.expires_at <= judged_at
         WHEN 'TIME_IN_FORCE' THEN e.kind = 'ORDER_EXPIRED' AND e.actor = 'market'
             AND o.time_in_force <> 'DAY' AND o.expires_at <= judged_at
-        WHEN 'BY_PARTNER' THEN e.actor
-            = (SELECT p.login FROM accounts_partner p WHERE p.id = o.partner_id)
-        WHEN 'BY_STAFF' THEN EXISTS (SELECT FROM accounts_user u
-            WHERE u.email = e.actor AND u.is_staff AND u.is_active)
-        WHEN 'IMMEDIATE_OR_CANCEL' THEN o.time_in_force = 'IOC'
+        WHEN 'BY_PARTNER' THEN e.actor = p.login
+        WHEN 'BY_STAFF' THEN
+            accounts_staff_with(e.actor, 'trading.change_market') IS NOT NULL
+        WHEN 'IMMEDIATE_OR_CANCEL' THEN e.actor = p.login AND o.time_in_force = 'IOC'
             AND o.created_at = judged_at
-        WHEN 'FILL_OR_KILL' THEN o.time_in_force = 'FOK' AND o.filled = 0
-        WHEN 'SELF_TRADE' THEN EXISTS (
+        WHEN 'FILL_OR_KILL' THEN e.actor = p.login AND o.time_in_force = 'FOK'
+            AND o.filled = 0 AND NOT trading_could_fill(of_token, o.id, e.number,
+                since_event, judged_at)
+        WHEN 'SELF_TRADE' THEN e.actor = p.login AND EXISTS (
             SELECT FROM trading_orderevent n WHERE n.token_id = of_token
                 AND n.number > since_event AND n.order_id = o.id
                 AND n.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED'))

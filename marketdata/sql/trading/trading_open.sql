@@ -1,4 +1,5 @@
--- Turns an external book into an internal market that is CLOSED; its levels go.
+-- Turns an external book into an internal market that is CLOSED, in the name of a member
+-- of staff with the right; its levels go.
 -- called by: application
 -- raises: restrict_violation
 -- locks: marketdata_orderbookhead (FOR NO KEY UPDATE)
@@ -27,6 +28,7 @@ BEGIN
         'COMMITTED: the snapshot of another does not show what was committed since, '
         'such as a freeze.' USING ERRCODE = 'restrict_violation';
     END IF;
+    PERFORM accounts_staff_with(opened_by, 'trading.change_market');
     SELECT * INTO head FROM marketdata_orderbookhead
         WHERE token_id = token FOR NO KEY UPDATE;
     IF head.source IS DISTINCT FROM 'EXTERNAL' THEN

@@ -28,7 +28,7 @@ STAFF = {
 ASKER, DECIDER = STAFF
 THEIRS = (
     "^(file|decide)_|^add_(restriction|approvedholder|investorchange)$"
-    "|^change_issuergrant$"
+    "|^change_(account|issuergrant|market)$"
 )
 """The rights of these people."""
 WHY = "The sandbox is filled"

@@ -21,6 +21,7 @@ from marketdata.trading import phases
 from marketdata.trading.models import Phase
 from marketdata.trading.sessions import Session
 from partnerapi.core.uuids import derived_uuid7
+from partnerapi.sandbox.data.approvals import ASKER, colleague
 from partnerapi.sandbox.data.chance import OPENING, dice, moment_after
 from partnerapi.sandbox.data.clients import CHECKED, OPENED, entry
 from partnerapi.sandbox.data.money import pay_in
@@ -49,13 +50,14 @@ def open_markets() -> bool:
     with connection.cursor() as cursor:
         # Holders were checked row by row; what comes here is checked at the end.
         cursor.execute("SET CONSTRAINTS ALL DEFERRED")
+    colleague(ASKER)
     clients = write_clients()
     pay_in({client.pk: CLIENT_CENTS for client in clients})
     for token in sorted(tokens, key=lambda token: SYMBOLS.index(token.symbol)):
         allocate(token, [*clients, *shown])
         price = token.ledger_head.price_cents or UNPRICED_HOME
-        phases.open_market(token.pk, ALL_DAY, ACTOR, tick_cents=tick_of(price))
-        phases.change_phase(token.pk, Phase.CONTINUOUS, ACTOR)
+        phases.open_market(token.pk, ALL_DAY, ASKER, tick_cents=tick_of(price))
+        phases.change_phase(token.pk, Phase.CONTINUOUS, ASKER)
     return True
 
 

@@ -329,9 +329,10 @@ class Both:
 
     def halt(self) -> str:
         from marketdata.trading.phases import change_phase
+        from tests.approved import asker
 
         wanted = "HALTED" if self.model.phase == "CONTINUOUS" else "CONTINUOUS"
-        change_phase(self.token.pk, wanted, "staff", "why")
+        change_phase(self.token.pk, wanted, asker(), "why")
         self.model.phase = wanted
         return wanted
 

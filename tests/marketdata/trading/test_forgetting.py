@@ -15,7 +15,7 @@ from marketdata.trading import judging, market, phases, placing
 from marketdata.trading.models import Market, Order, Phase
 from tests.approved import asker
 from tests.marketdata.trading.test_tampering import Traded, execute, insert, refused
-from tests.marketdata.trading.trading import as_committed, buy, place, sell, staff
+from tests.marketdata.trading.trading import as_committed, buy, place, sell
 from tests.owner import tamper
 
 pytestmark = pytest.mark.django_db
@@ -35,7 +35,7 @@ def forgotten(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> None:
 def test_nothing_trades_outside_its_phase(
     traded: Traded, monkeypatch: pytest.MonkeyPatch, phase: str
 ):
-    phases.change_phase(traded.token.pk, phase, "staff", "why")
+    phases.change_phase(traded.token.pk, phase, asker(), "why")
     forgotten(monkeypatch, market, "check_phase")
     with refused("while the market is CONTINUOUS"):
         place(traded.token, buy(traded.buyer, 1, 105))
@@ -110,23 +110,23 @@ def test_the_one_who_came_first_names_the_price(
 
 
 def test_a_market_refers_to_its_last_price_and_to_no_other(traded: Traded):
-    change = "SELECT trading_change_phase(%s, %s, NULL, NULL, %s, '', 'me')"
+    change = "SELECT trading_change_phase(%s, %s, NULL, NULL, %s, '', %s)"
     token = traded.token.pk
     with refused("to no other: 100"):
-        execute(change, [token, "CLOSED", 100])
-    execute(change, [token, "CLOSED", None])
+        execute(change, [token, "CLOSED", 100, asker()])
+    execute(change, [token, "CLOSED", None, asker()])
     for price in (1, 99, 10**6):
         with refused("to no other: 100"):
-            execute(change, [token, "CONTINUOUS", price])
+            execute(change, [token, "CONTINUOUS", price, asker()])
     tamper(f"UPDATE trading_market SET reference_price = 7 WHERE token_id = '{token}'")
-    execute(change, [token, "CONTINUOUS", None])
+    execute(change, [token, "CONTINUOUS", None, asker()])
     assert Market.objects.get(token=token).reference_price == 100
 
 
 @pytest.mark.parametrize("side", ["buyer", "seller"])
 def test_an_account_does_not_leave_active_before_it_traded(traded: Traded, side: str):
     account = getattr(traded, side)
-    market.cancel_all(Order.objects.filter(account=account), "BY_STAFF", staff())
+    market.cancel_all(Order.objects.filter(account=account), "BY_STAFF", asker())
     row = {
         "id": uuid.uuid4(),
         "account_id": account.pk,

@@ -33,6 +33,7 @@ from marketdata.trading.verification import verify
 from partnerapi.core.postgresql.faults import Busy
 from partnerapi.gateway.models import IdempotencyRecord
 from partnerapi.sandbox.data.approvals import approved_key
+from tests.approved import asker
 from tests.characters import Answer, Ask
 from tests.gateway.conftest import UNLIMITED, WebServer, serving
 from tests.marketdata.trading.trading import (
@@ -251,7 +252,7 @@ def test_a_closed_market_refuses_each_of_a_group(floor: Floor):
 
     first, *others = [(client.send, client.order()) for client in floor.clients]
     with transaction.atomic():
-        phases.change_phase(floor.token.pk, Phase.CLOSED, "market")
+        phases.change_phase(floor.token.pk, Phase.CLOSED, asker())
         sent = [*floor.send_first(first), *(floor.begin(*other) for other in others)]
         floor.until_in_line(15)
     answers = [one.result() for one in sent]

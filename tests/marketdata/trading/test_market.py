@@ -1,6 +1,6 @@
 """Orders rest, trade, change and end, each in one transaction with its cash."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 from django.db import connection
@@ -19,6 +19,7 @@ from marketdata.trading.models import Execution, Order, OrderEvent
 from marketdata.trading.phases import PhaseRefused
 from marketdata.trading.sessions import parse
 from partnerapi.core.errors import PartnerAPIError
+from tests.approved import asker
 from tests.marketdata.trading.trading import (
     as_committed,
     buy,
@@ -31,7 +32,6 @@ from tests.marketdata.trading.trading import (
     placed,
     purse,
     sell,
-    staff,
     units,
 )
 from tests.owner import tamper
@@ -187,7 +187,7 @@ def test_final_orders_are_not_amended_and_cancelled_without_effect(two: Two):
     )
     as_committed()
     assert (ended.status, ended.status_reason) == ("CANCELLED", "BY_PARTNER")
-    assert market.cancel_each(two.token.pk, [order.pk], "BY_STAFF", staff()) == []
+    assert market.cancel_each(two.token.pk, [order.pk], "BY_STAFF", asker()) == []
     with pytest.raises(OrderNotOpen):
         market.amend(order.pk, 1, order.partner.login, quantity=3)
     assert units(two.token, two.seller) == (50, 0)
@@ -206,7 +206,7 @@ def test_an_order_whose_time_is_over_never_trades(two: Two):
 
 def test_the_sweep_ends_orders_in_any_phase(two: Two):
     order = placed(two.token, sell(two.seller, 10, 100, time_in_force="DAY"))
-    phases.change_phase(two.token.pk, "HALTED", "staff", "why")
+    phases.change_phase(two.token.pk, "HALTED", asker(), "why")
     tamper(f"UPDATE trading_order SET expires_at = now() WHERE id = '{order.pk}'")
     assert market.expire_due(timezone.now()) == 1
     as_committed()
@@ -217,17 +217,17 @@ def test_the_sweep_ends_orders_in_any_phase(two: Two):
 def test_phases_take_orders_or_not_and_refer_to_a_price(two: Two, one_person: None):
     order = placed(two.token, sell(two.seller, 10, 110))
     placed(two.token, buy(two.buyer, 1, 110))
-    phases.change_phase(two.token.pk, "CLOSED", "market")
+    phases.change_phase(two.token.pk, "CLOSED", asker())
     with pytest.raises(MarketClosed) as closed:
         place(two.token, buy(two.buyer, 1, 100))
     assert closed.value.details["phase"] == "CLOSED"
     with pytest.raises(MarketClosed):
         market.amend(order.pk, 1, order.partner.login, quantity=5)
     with pytest.raises(PhaseRefused, match="not available yet"):
-        phases.change_phase(two.token.pk, "CALL", "staff")
-    phases.change_phase(two.token.pk, "HALTED", "staff", "why")
+        phases.change_phase(two.token.pk, "CALL", asker())
+    phases.change_phase(two.token.pk, "HALTED", asker(), "why")
     market.cancel_each(two.token.pk, [order.pk], "BY_PARTNER", order.partner.login)
-    phases.change_phase(two.token.pk, "CONTINUOUS", "staff")
+    phases.change_phase(two.token.pk, "CONTINUOUS", asker())
     as_committed()
     # 20 % around the last trade, which was at 110.
     assert two.refusal(buy(two.buyer, 1, 133)).details == {"floor": 88, "cap": 132}
@@ -237,28 +237,29 @@ def test_a_feed_reads_the_phase(two: Two):
     [(token_id, *facts, _, _, _)] = read_heads([two.token.pk])
     book = LiveBook(token_id, *facts)
     assert book.phase == "CONTINUOUS"
-    phases.change_phase(two.token.pk, "HALTED", "staff", "News")
+    phases.change_phase(two.token.pk, "HALTED", asker(), "News")
     [(_, *facts, _, _, _)] = read_heads([two.token.pk])
     assert book.describe(*facts)
     assert (book.phase, book.halt_reason) == ("HALTED", "News")
 
 
 def test_reopening_needs_a_second_person(two: Two):
-    phases.change_phase(two.token.pk, "HALTED", "staff", "why")
+    phases.change_phase(two.token.pk, "HALTED", asker(), "why")
     with pytest.raises(Exception, match="needs an approval"):
-        phases.change_phase(two.token.pk, "CONTINUOUS", "staff")
+        phases.change_phase(two.token.pk, "CONTINUOUS", asker())
 
 
 def test_sessions_open_and_close_by_the_clock(two: Two):
-    later = timezone.now() + timedelta(days=2)
-    assert phases.move_due(later) == 1
+    assert phases.move_due() == 0
+    tamper("UPDATE trading_market SET next_phase_at = now()")
+    assert phases.move_due() == 1
     two.token.market.refresh_from_db()
     assert (two.token.market.phase, two.token.market.next_phase) == (
         "CLOSED",
         "CONTINUOUS",
     )
     # It lasts all day, and so opens again at once.
-    assert phases.move_due(timezone.now()) == 1
+    assert phases.move_due() == 1
 
 
 def test_times_of_sessions():

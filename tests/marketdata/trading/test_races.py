@@ -32,7 +32,6 @@ from tests.marketdata.trading.trading import (
     place,
     purse,
     sell,
-    staff,
     units,
 )
 from tests.waiting import until_waiting_for_a_lock
@@ -131,7 +130,7 @@ def test_ending_orders_of_several_markets_locks_cash_in_one_order(how: str):
         if how == "freeze":
             restrictions.restrict(first.user, Terms("FREEZE", "why"), asker())
         else:
-            market.cancel_all(Order.objects.all(), "BY_STAFF", staff())
+            market.cancel_all(Order.objects.all(), "BY_STAFF", asker())
 
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():

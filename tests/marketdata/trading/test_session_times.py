@@ -15,6 +15,7 @@ from marketdata.trading.errors import MarketClosed
 from marketdata.trading.models import Execution, Market, Order
 from marketdata.trading.phases import PhaseRefused
 from marketdata.trading.sessions import Session, parse
+from tests.approved import asker
 from tests.characters import Ask, World
 from tests.issuers.register import new_issuer
 from tests.marketdata.trading.test_market import Two, two
@@ -76,7 +77,7 @@ def test_a_market_past_its_session_takes_nothing_and_lets_cancel(two: Two):
     market.cancel_each(two.token.pk, [order.pk], "BY_PARTNER", order.partner.login)
     as_committed()
     assert units(two.token, two.seller) == (50, 0)
-    assert phases.move_due(timezone.now()) == 1
+    assert phases.move_due() == 1
 
 
 MARKET = """
@@ -109,7 +110,7 @@ def test_what_is_shown_of_a_market_is_what_orders_meet(
         datetime.fromisoformat(each) for each in times
     ]
     assert past["nextPhase"] == "CONTINUOUS"
-    assert phases.move_due(timezone.now()) == 1
+    assert phases.move_due() == 1
     moved = told()
     assert (moved["phase"], moved["nextPhase"]) == ("CLOSED", "CONTINUOUS")
     tamper("UPDATE trading_market SET next_phase_at = clock_timestamp()")
@@ -158,7 +159,7 @@ def of_session(session: Session) -> Token:
         symbol=f"H{Token.objects.count()}",
         market_type=Token.MarketType.SECONDARY_MARKET,
     )
-    phases.open_market(token.pk, session, "staff", reference_price=100)
+    phases.open_market(token.pk, session, asker(), reference_price=100)
     return token
 
 
@@ -174,16 +175,16 @@ def around(hours: float) -> time:
     return found
 
 
-CHANGE = "SELECT trading_change_phase(%s, 'CONTINUOUS', %s, %s, NULL, '', 'me')"
+CHANGE = "SELECT trading_change_phase(%s, 'CONTINUOUS', %s, %s, NULL, '', %s)"
 
 
 def test_a_market_is_continuous_in_its_session_only(db: None):
     token = of_session(Session(around(2), around(4), weekdays_only=False))
     with pytest.raises(PhaseRefused, match="only in its session"):
-        phases.change_phase(token.pk, "CONTINUOUS", "staff")
+        phases.change_phase(token.pk, "CONTINUOUS", asker())
     later = timezone.now() + timedelta(hours=1)
     with pytest.raises(DatabaseError, match=LAST_CLOSED), transaction.atomic():
-        run(CHANGE, token.pk, "CLOSED", later)
+        run(CHANGE, token.pk, "CLOSED", later, asker())
     assert Market.objects.get(token=token).phase == "CLOSED"
 
 
@@ -195,7 +196,7 @@ def test_the_end_of_a_session_is_the_database_s_to_say(
 ):
     session = Session(around(opens), around(closes), weekdays_only=False)
     token = of_session(session)
-    run(CHANGE, token.pk, None, timezone.now() + timedelta(days=1_000))
+    run(CHANGE, token.pk, None, timezone.now() + timedelta(days=1_000), asker())
     found = Market.objects.get(token=token)
     assert (found.phase, found.next_phase) == ("CONTINUOUS", "CLOSED")
     assert found.next_phase_at == session.next_close(found.phase_since)
@@ -206,12 +207,12 @@ def test_a_session_on_weekdays_begins_and_ends_as_python_says(db: None):
     token = of_session(session)
     now: datetime = timezone.now()
     if session.is_open(now):
-        phases.change_phase(token.pk, "CONTINUOUS", "staff")
+        phases.change_phase(token.pk, "CONTINUOUS", asker())
         found = Market.objects.get(token=token)
         assert found.next_phase_at == session.next_close(found.phase_since)
     else:
         with pytest.raises(DatabaseError, match=LAST_CLOSED):
-            run(CHANGE, token.pk, None, None)
+            run(CHANGE, token.pk, None, None, asker())
 
 
 @pytest.mark.parametrize("year", [2026, 2027, 2028])

@@ -23,7 +23,7 @@ from marketdata.trading.queues import BUY, SELL
 from marketdata.trading.sessions import Session
 from partnerapi.core.errors import PartnerAPIError
 from tests.accounts.money import deposit as deposit
-from tests.approved import approved_record
+from tests.approved import approved_record, asker
 from tests.issuers.register import new_issuer, people
 
 ALL_DAY = Session(time(22), time(22), weekdays_only=False)
@@ -38,7 +38,7 @@ def new_market(price: int = 100, **settings: Any) -> Token:
         symbol=name,
         market_type=Token.MarketType.SECONDARY_MARKET,
     )
-    phases.open_market(token.pk, ALL_DAY, "staff", reference_price=price, **settings)
+    phases.open_market(token.pk, ALL_DAY, asker(), reference_price=price, **settings)
     phases.change_phase(token.pk, Phase.CONTINUOUS, "market")
     return token
 
@@ -60,16 +60,6 @@ def new_clients(
         account.change_status("ACTIVE", staff, None)
         accounts.append(account)
     return accounts
-
-
-def staff() -> str:
-    """The e-mail address of a member of staff."""
-    email = "desk@example.com"
-    if not User.objects.filter(email=email).exists():
-        User.objects.create_user(
-            email, first_name="Dana", last_name="Desk", type="INDIVIDUAL", is_staff=True
-        )
-    return email
 
 
 def give(token: Token, units: dict[Account, int]) -> None:

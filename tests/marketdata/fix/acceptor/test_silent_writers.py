@@ -19,6 +19,7 @@ from marketdata.fix.acceptor.statuses import SILENT
 from marketdata.fix.client.client import Client
 from marketdata.models import OrderBookHead
 from marketdata.trading import phases
+from tests.approved import asker
 from tests.marketdata.fix.acceptor_process import Acceptor, database_url
 from tests.marketdata.fix.conftest import Market
 from tests.marketdata.trading.trading import ALL_DAY
@@ -112,7 +113,7 @@ def test_a_book_that_is_written_is_not_silent(market: Market):
 
 def test_only_books_that_are_fed_are_heard_of(market: Market):
     listed, own = market.listed, market.unnumbered
-    phases.open_market(own.pk, ALL_DAY, "staff", reference_price=1_000)
+    phases.open_market(own.pk, ALL_DAY, asker(), reference_price=1_000)
     hear([listed.pk, own.pk])
     heard = dict(OrderBookHead.objects.values_list("token", "heard_at"))
     assert heard[listed.pk] is not None
