@@ -139,4 +139,4 @@ def link_of(export: Export, member: DeskMember) -> str:
     scopes = {str(scope) for scope in CONNECTIONS[export.connection].scopes}
     if not is_there or not scopes <= {*member.scopes} or reader_of(export) is None:
         return ""
-    return download.address(str(export.pk))
+    return download.address(str(export.pk), str(member.pk))

@@ -1,7 +1,7 @@
 """`GET /exports/<id>`: the file of an export, whole or from any byte on.
 
 The address is signed, and no one but who has it may have the file: it needs no key. It
-ends after an hour.
+ends after an hour, and one made for a member of a desk with the membership.
 """
 
 import re
@@ -17,6 +17,7 @@ from django.utils.http import urlencode
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 
+from accounts.desk.models import DeskMember
 from partnerapi.core.postgresql.lending import rest
 from partnerapi.exports.access import reader_of
 from partnerapi.exports.models import Export, ExportMember
@@ -33,15 +34,20 @@ class Unsatisfiable(Exception):
     """No byte of the file lies in the range."""
 
 
-def address(pk: str) -> str:
-    """The path and query at which the file can be had for an hour from now."""
-    signature = signer.sign(pk).removeprefix(f"{pk}:")
-    return f"/exports/{pk}?{urlencode({'signature': signature})}"
+def address(pk: str, member: str = "") -> str:
+    """The path and query at which the file can be had for an hour from now.
+
+    `member` is the id of the member of a desk for whom it is made; "" for none.
+    """
+    signature = signer.sign(pk + member).removeprefix(f"{pk}{member}:")
+    query = {"member": member} if member else {}
+    return f"/exports/{pk}?{urlencode({**query, 'signature': signature})}"
 
 
-def is_signed(pk: UUID, signature: str) -> bool:
+def is_signed(pk: UUID, member: str, signature: str) -> bool:
+    """Whether the address was made within the hour, and for whom it says."""
     try:
-        signer.unsign(f"{pk}:{signature}", max_age=SIGNED_SECONDS)
+        signer.unsign(f"{pk}{member}:{signature}", max_age=SIGNED_SECONDS)
     except BadSignature:
         return False
     return True
@@ -57,8 +63,11 @@ def download(request: HttpRequest, pk: UUID) -> HttpResponseBase:
         bill.charge(1)
     except Throttled as refusal:
         return refusal_response(429, f"{refusal}", refusal.headers)
-    if not is_signed(pk, request.GET.get("signature", "")):
+    member = request.GET.get("member", "")
+    if not is_signed(pk, member, request.GET.get("signature", "")):
         return refusal_response(403, NOT_SIGNED)
+    if member and not DeskMember.objects.get(pk=member).may_use():
+        return refusal_response(403, "You are no longer a member of the desk.")
     export = Export.objects.filter(
         pk=pk, status=Export.Status.READY, expires_at__gt=timezone.now()
     ).first()

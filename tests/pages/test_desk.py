@@ -489,17 +489,30 @@ def test_a_desk_shows_its_partner_and_no_other(
     assert client.get("/partner/exports").context["exports"] == []
 
 
+def test_a_link_ends_with_the_membership(world: World, partner: Ask):
+    export_of(world.partner, "ISSUERS")
+    member, device = active_member(world.partner, MAIA, READS)
+    [(_, link)] = signed_in(device).get("/partner/exports").context["exports"]
+    assert Client().get(link).status_code == 200
+    without = link.replace(f"member={member.pk}&", "")
+    assert Client().get(without).status_code == 403
+    end_membership(member, staff_member("ana", "change_deskmember").email or "")
+    assert Client().get(link).status_code == 403
+
+
 def test_a_file_has_a_link_within_the_members_scopes(world: World, partner: Ask):
     open_to_it = export_of(world.partner, "ISSUERS")
     export_of(world.partner, "ORDERS")
-    _, device = active_member(world.partner, MAIA, READS)
+    member, device = active_member(world.partner, MAIA, READS)
     client = signed_in(device)
     links = {
         export.connection: link
         for export, link in client.get("/partner/exports").context["exports"]
     }
     assert links["ORDERS"] == ""
-    assert links["ISSUERS"].startswith(f"/exports/{open_to_it.pk}?signature=")
+    assert links["ISSUERS"].startswith(
+        f"/exports/{open_to_it.pk}?member={member.pk}&signature="
+    )
     ApiKey.objects.update(revoked_at=timezone.now())
     assert {link for _, link in client.get("/partner/exports").context["exports"]} == {
         ""
