@@ -38,10 +38,15 @@ class Feed:
     """The books of some tokens, or of every token on the secondary market (None).
 
     `books` is replaced, never changed, when tokens come or go: an iteration sees one
-    state of it.
+    state of it. Rounds begin at least `round_seconds` apart.
     """
 
-    def __init__(self, token_ids: Iterable[UUID] | None = None) -> None:
+    def __init__(
+        self,
+        token_ids: Iterable[UUID] | None = None,
+        round_seconds: float = ROUND_SECONDS,
+    ) -> None:
+        self.round_seconds = round_seconds
         self.token_ids = None if token_ids is None else list(token_ids)
         self.books: dict[UUID, LiveBook] = {}
         # Counts arrivals, departures and renamings of tokens, and writers that fell
@@ -110,7 +115,7 @@ class Feed:
                 if changed:
                     for on_change in self.subscribers:
                         on_change(changed)
-                self.stopping.wait(began + ROUND_SECONDS - monotonic())
+                self.stopping.wait(began + self.round_seconds - monotonic())
         finally:
             self.growth.close()
             connection.close()

@@ -15,7 +15,7 @@ from marketdata.fix.acceptor import (
     leases,
     listener,
     logon,
-    watches,
+    standing_requests,
 )
 from marketdata.fix.protocol import instruments, messages, rules, statuses
 from marketdata.fix.protocol.wire import SOH, encode, utc_timestamp
@@ -32,7 +32,6 @@ LOGOUTS = (
     claims.HELD_ELSEWHERE,
     leases.LOGGED_ON_THERE,
     leases.LOST,
-    rules.LOGON_REFUSED,
     rules.LOGON_WITHIN,
     rules.TOO_LONG,
     rules.DATA_FIELD,
@@ -106,7 +105,10 @@ def limits() -> list[Limit]:
         ("Bytes in a message that you send", f"{rules.LONGEST_MESSAGE:,}"),
         ("Bytes in a Logon", f"{first_message.LOGON_BYTES:,}"),
         ("Subscribed instruments in a session", f"{rules.MOST_SUBSCRIPTIONS:,}"),
-        ("Other requests with 263=1 in a session", f"{watches.MOST_WATCHES:,}"),
+        (
+            "Other requests with 263=1 in a session",
+            f"{standing_requests.MOST_STANDING:,}",
+        ),
         ("Instruments in one MarketDataRequest", f"{rules.MOST_INSTRUMENTS:,}"),
         ("Levels per side", f"{rules.DEEPEST:,}"),
         (
@@ -193,19 +195,19 @@ def conversation() -> list[Step]:
         "262=lum-1|263=1|264=2|265=1|267=3|269=0|269=1|269=2|146=1|55=LUM",
     )
     sides = (messages.BIDS, messages.ASKS)
-    snapshot = messages.snapshot(instruments.identity(LUM), BEFORE, OPENING, sides)
-    said.answer("The current book.", "W", messages.market_data("lum-1", snapshot))
+    snapshot = messages.full_refresh(instruments.identity(LUM), BEFORE, OPENING, sides)
+    said.answer("The current book.", "W", messages.named("lum-1") + snapshot)
     ready = statuses.TradingStatus(statuses.READY)
     status = statuses.security_status(instruments.identity(LUM), ready, OPENING)
     said.answer("It is ready to trade: its feed is fresh.", "f", status)
     trade = TradeRow(1, 995, 40, OPENING + timedelta(milliseconds=800))
     levels = messages.level_entries(LUM.symbol, difference(BEFORE, AFTER), trade.at)
     trades = messages.trade_entries(LUM.symbol, [trade])
-    increment = messages.increment([*levels, *trades])
+    increment = messages.incremental_refresh([*levels, *trades])
     said.answer(
         "One bid was deleted, one is new, one is smaller: 40 units were sold.",
         "X",
-        messages.market_data("lum-1", increment),
+        messages.named("lum-1") + increment,
     )
     said.ask(
         "Request an unknown instrument.",

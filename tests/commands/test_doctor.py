@@ -16,7 +16,7 @@ import pytest
 from django.conf import settings
 
 from accounts.keys.models import Partner
-from marketdata.fix.acceptor import signs
+from marketdata.fix.acceptor import liveness
 from partnerapi.core.redis import call
 from partnerapi.operations.diagnosis import machine, valkey
 from partnerapi.operations.diagnosis.findings import State
@@ -193,88 +193,23 @@ def test_a_second_web_server_on_a_port_is_named():
     assert "kill -TERM" in found.remedy
 
 
-@pytest.fixture
-def group_of_200() -> Iterator[Path]:
-    """A control group of at most 200 threads; not every user may make one."""
-    for parent in (machine.CGROUPS / "pids", machine.CGROUPS):
-        group = parent / f"partnerapi-tests-{os.getpid()}"
-        try:
-            group.mkdir()
-        except OSError:
-            continue
-        try:
-            (group / "pids.max").write_text("200")
-            yield group
-        except OSError:
-            continue
-        else:
-            return
-        finally:
-            group.rmdir()
-    pytest.skip("no control group can be made here")
-
-
-def test_an_acceptor_with_too_few_threads_is_named(group_of_200: Path, settings: Any):
-    settings.FIX_SESSIONS = 1_000
-    sleeping = [sys.executable, "-c", "import time; time.sleep(600)"]
-    with subprocess.Popen([*sleeping, "run_fix_acceptor"]) as process:
-        try:
-            until(lambda: process.pid in machine.acceptors())
-            assert machine.acceptors()[process.pid] != 200
-            (group_of_200 / "cgroup.procs").write_text(str(process.pid))
-            found = {
-                finding.says.split()[3].rstrip(","): finding
-                for finding in machine.acceptor_threads()
-            }[str(process.pid)]
-            settings.FIX_SESSIONS = 50
-            assert machine.acceptors()[process.pid] == machine.threads_needed()
-        finally:
-            process.kill()
-            process.wait()
-    assert found.state is State.WARNING
-    assert "may have 200 threads: about 50 of FIX_SESSIONS=1000" in found.says
-    assert "TasksMax=2100" in found.remedy
-    assert found.figures == {"threadsNeeded": 2_100, "threadsAllowed": 200}
-
-
-@pytest.mark.parametrize(
-    ("line", "limits", "allowed"),
-    [
-        ("0::/system.slice/fix", {"system.slice/fix": "200"}, 200),
-        ("0::/a/b", {"a": "50", "a/b": "max"}, 50),
-        ("0::/a/b", {"a": "max", "a/b": "max"}, None),
-        ("8:pids:/fix\n0::/", {"pids/fix": "300", "pids": "max"}, 300),
-        ("3:memory:/fix", {"fix": "1"}, None),
-    ],
-)
-def test_a_limit_around_a_process_is_found(
-    tmp_path: Path, monkeypatch, line: str, limits: dict[str, str], allowed: int | None
-):
-    monkeypatch.setattr(machine, "CGROUPS", tmp_path)
-    (tmp_path / "cgroup").write_text(f"{line}\n")
-    for group, limit in limits.items():
-        (tmp_path / group).mkdir(parents=True, exist_ok=True)
-        (tmp_path / group / "pids.max").write_text(f"{limit}\n")
-    assert machine.most_threads(tmp_path) == allowed
-
-
 def test_an_acceptor_that_was_killed_is_named():
-    place = signs.place()
+    place = liveness.place()
     # Of acceptors that other tests have killed.
-    call("DEL", signs.KEY)
+    call("DEL", liveness.KEY)
     try:
-        signs.leave_sign(lag=0.5, sessions=3)
+        liveness.leave_sign(lag=0.5, sessions=3)
         [found] = valkey.acceptors()
         assert (found.state, found.figures["sessions"]) == (State.OK, 3)
-        signs.leave_sign(lag=60, sessions=3)
+        liveness.leave_sign(lag=60, sessions=3)
         [found] = valkey.acceptors()
         assert (found.state, "60.0 s behind" in found.says) == (State.WARNING, True)
-        call("HSET", signs.KEY, place, f"{place} {time() - 60:.1f} 0.5 3")
+        call("HSET", liveness.KEY, place, f"{place} {time() - 60:.1f} 0.5 3")
         [found] = valkey.acceptors()
         assert found.state is State.WARNING
         assert "run_fix_acceptor" in found.remedy
     finally:
-        signs.take_sign_away()
+        liveness.take_sign_away()
     assert list(valkey.acceptors()) == []
 
 

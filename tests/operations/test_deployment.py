@@ -22,7 +22,6 @@ from packaging.utils import canonicalize_name
 from accounts.approvals.four_eyes import decide
 from accounts.approvals.models import ApprovalRequest
 from accounts.people.models import User
-from partnerapi.operations.diagnosis.machine import threads_needed
 from partnerapi.sandbox.data.approvals import ASKER, DECIDER, colleague
 from partnerapi.settings import VARIABLES
 from partnerapi.site import docs
@@ -74,12 +73,6 @@ def test_a_service_is_nobody_special_and_always_comes_back(name: str):
     assert unit(name)["Unit"]["StartLimitIntervalSec"] == "0"
     limits = ("MemoryMax", "TasksMax", "LimitNOFILE", "NoNewPrivileges")
     assert all(service.get(limit) for limit in limits)
-
-
-def test_the_acceptor_may_have_a_thread_for_each_session(settings):
-    settings.FIX_SESSIONS = VARIABLES["FIX_SESSIONS"].default
-    service = unit("partnerapi-fix.service")["Service"]
-    assert int(service["TasksMax"]) == threads_needed()
 
 
 @pytest.fixture(scope="module")

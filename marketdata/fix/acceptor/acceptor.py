@@ -3,12 +3,12 @@
 It imports quickfix, which a web worker must never do.
 """
 
-import socket
+import asyncio
 import ssl
 
 from django.conf import settings
 
-from marketdata.books.feed import Feed
+from marketdata.books.feed import ROUND_SECONDS, Feed
 from marketdata.fix.acceptor.conflation import Conflation
 from marketdata.fix.acceptor.leases import Leases
 from marketdata.fix.acceptor.listener import Listener
@@ -19,28 +19,27 @@ from marketdata.fix.acceptor.supervision import Supervisor
 from marketdata.fix.protocol.rules import GOING_DOWN
 from marketdata.models.sessions import pool
 
+ROUNDS = 4
+"""Of the feed, in an interval of the conflation: more would cost CPU, and change no
+message."""
+
 
 class Acceptor:
     """Serves the CompIDs of the pool. `context`: TLS; None: none."""
 
     def __init__(self, context: ssl.SSLContext | None) -> None:
-        admissions = Admissions()
-        engine_port = free_port()
-        self.feed = Feed()
-        self.conflation = Conflation(self.feed, settings.FIX_CONFLATION_MS / 1000)
-        sessions = Sessions(self.feed, self.conflation, admissions, pool())
-        self.feed.subscribe(sessions.on_change)
-        self.engine = Engine(sessions, engine_port)
-        self.leases = Leases(sessions.end)
+        interval = settings.FIX_CONFLATION_MS / 1000
+        loop = asyncio.new_event_loop()
+        self.feed = Feed(round_seconds=max(ROUND_SECONDS, interval / ROUNDS))
+        self.conflation = Conflation(self.feed, interval, loop)
+        self.sessions = Sessions(self.feed, self.conflation, pool(), loop)
+        self.feed.subscribe(self.sessions.on_change)
+        self.engine = Engine(self.sessions)
+        self.leases = Leases(self.sessions.end)
         self.listener = Listener(
-            admissions,
-            engine_port,
-            context,
-            sessions.end_now,
-            sessions.test,
-            self.leases,
+            Admissions(), self.sessions, self.engine, context, self.leases
         )
-        self.supervisor = Supervisor(admissions, sessions)
+        self.supervisor = Supervisor(self.sessions)
 
     def start(self) -> None:
         """Take the port, build the books, then serve the waiting connections.
@@ -52,7 +51,6 @@ class Acceptor:
         self.listener.listen()
         self.feed.start()
         self.conflation.start()
-        self.engine.start()
         self.supervisor.start()
         self.leases.start()
         self.listener.start()
@@ -66,7 +64,6 @@ class Acceptor:
         """Whether all of its threads still run."""
         return (
             self.feed.is_alive
-            and self.conflation.thread.is_alive()
             and self.supervisor.thread.is_alive()
             and self.listener.thread.is_alive()
         )
@@ -75,16 +72,10 @@ class Acceptor:
         """Log all sessions out, wait until the Logouts are read, and end."""
         # No client may log on again before the end.
         self.listener.close()
-        self.engine.stop(GOING_DOWN)
+        self.listener.end_sessions(GOING_DOWN)
         self.leases.stop()
-        self.conflation.stop()
-        self.listener.stop()
+        # These three call the loop, which ends last.
         self.supervisor.stop()
         self.feed.stop()
-
-
-def free_port() -> int:
-    """A free port of the loopback; the engine cannot choose one itself."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
+        self.listener.stop()
+        self.engine.close()

@@ -14,7 +14,7 @@ from django.db import Error
 
 from marketdata.fix.acceptor.leases import Holder, Leases, Wanted
 from marketdata.fix.acceptor.logon import LogonRefused
-from marketdata.fix.acceptor.proxy import logged_on_from
+from marketdata.fix.acceptor.relay import logged_on_from
 from partnerapi.core.addresses import Address
 
 WAIT_SECONDS, PAUSE_SECONDS, LEAST_SECONDS = 6.0, 1.0, 0.05

@@ -9,14 +9,14 @@ from typing import NamedTuple
 from django.conf import settings
 from django.utils import timezone
 
-from marketdata.fix.acceptor.logon import READ_TAGS, Admission
+from marketdata.fix.acceptor.logon import READ_TAGS
 from marketdata.fix.protocol import wire
 
 LOGON_BYTES = 4096
 CLOSE_SECONDS = 1.0
 CHUNK = 65_536
 PASSED_ON = (34, 49, 52, 56, 43, 97, 122, 98, 108, 141)
-"""The fields of a Logon that the engine sees, in addition to the ticket."""
+"""The fields of a Logon that the engine sees: no key is among them."""
 
 
 class Cut(Exception):
@@ -59,14 +59,14 @@ async def read_logon(reader: asyncio.StreamReader) -> tuple[dict[int, str], byte
     return fields, bytes(decoder.buffer)
 
 
-def with_ticket(logon: Mapping[int, str], admission: Admission) -> bytes:
-    """The Logon for the engine: a ticket, no key, and the fields it reads."""
+def without_key(logon: Mapping[int, str]) -> bytes:
+    """The Logon for the engine: the fields it reads."""
     kept = [(tag, logon[tag]) for tag in PASSED_ON if logon.get(tag)]
-    return wire.encode([(35, "A"), *kept, (554, admission.ticket)])
+    return wire.encode([(35, "A"), *kept])
 
 
 async def refuse(client: Stream, comp_id: str, text: str) -> None:
-    """Send a Logout with the reason, and wait until the client has read it."""
+    """Send a Logout with the reason to a client that is not logged on."""
     client.writer.write(
         wire.encode(
             [
@@ -79,11 +79,18 @@ async def refuse(client: Stream, comp_id: str, text: str) -> None:
             ]
         )
     )
+    await let_read(client)
+
+
+async def let_read(client: Stream) -> None:
+    """Give a client CLOSE_SECONDS to read what was written to it.
+
+    Closing with unread bytes would reset the connection and lose the Logout.
+    """
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(CLOSE_SECONDS):
             await client.writer.drain()
             if client.writer.can_write_eof():
                 client.writer.write_eof()
-            # Closing with unread bytes would reset the connection and lose the Logout.
             while await client.reader.read(CHUNK):
                 pass

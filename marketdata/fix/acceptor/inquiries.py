@@ -1,7 +1,4 @@
-"""Answers about instruments and the market, within one session's rights.
-
-The engine's threads ask first. The session's thread asks again.
-"""
+"""Answers about instruments and the market, within one session's rights."""
 
 import secrets
 from collections.abc import Callable
@@ -11,6 +8,7 @@ from django.utils import timezone
 
 from marketdata.books.feed import Feed, LiveBook
 from marketdata.fix.acceptor.requests import Directory, InstrumentKey
+from marketdata.fix.acceptor.standing_requests import Reply
 from marketdata.fix.acceptor.statuses import (
     HIDDEN,
     NOT_FOUND,
@@ -18,7 +16,6 @@ from marketdata.fix.acceptor.statuses import (
     session_status_of,
     status_of,
 )
-from marketdata.fix.acceptor.watches import Reply
 from marketdata.fix.protocol.instruments import (
     ACCEPTED,
     FOUND,

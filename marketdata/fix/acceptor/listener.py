@@ -1,7 +1,6 @@
 """Takes connections for the FIX engine: TLS, then the first message.
 
-A connection reaches the engine only with one whole, admitted Logon. A ticket replaces
-its key.
+A connection reaches the engine only with one whole, admitted Logon.
 
 A TLS connection keeps the error that ended it. The error's traceback keeps the
 connection, with buffers of 256 KB. Garbage is rarely collected here, so tracebacks are
@@ -34,12 +33,13 @@ from marketdata.fix.acceptor.first_message import (
     Stream,
     read_logon,
     refuse,
-    with_ticket,
+    without_key,
 )
 from marketdata.fix.acceptor.leases import LOGGED_ON_THERE, Leases
 from marketdata.fix.acceptor.logon import Admission, Admissions, LogonRefused, NotForUs
-from marketdata.fix.acceptor.proxied import is_trusted, told_address
-from marketdata.fix.acceptor.proxy import Proxy
+from marketdata.fix.acceptor.proxy_protocol import is_trusted, stated_address
+from marketdata.fix.acceptor.relay import Engine, Relays
+from marketdata.fix.acceptor.sessions import Sessions
 from marketdata.fix.acceptor.sockets import listen
 from partnerapi.core.addresses import Address, address_of, source
 from partnerapi.core.json_lines import request_id
@@ -62,36 +62,34 @@ NO_DATABASE = "Keys cannot be looked up at the moment; log on again in a minute.
 
 
 class Listener:
-    """Takes connections in its own thread, and connects partners to the engine.
+    """Runs the loop in its own thread: takes connections, and serves partners.
 
-    The engine listens on `engine_port` of this machine. `context`: TLS; None: plain.
-    `end_now` has the engine log a CompID's session out at once, with a reason. `test`
-    has it send a TestRequest. `leases`: those of a group of acceptors.
+    `context`: TLS; None: plain. `leases`: those of a group of acceptors.
     """
 
     def __init__(
         self,
         admissions: Admissions,
-        engine_port: int,
+        sessions: Sessions,
+        engine: Engine,
         context: ssl.SSLContext | None = None,
-        end_now: Callable[[str, str], object] = lambda comp_id, text: None,
-        test: Callable[[str], object] = lambda comp_id: None,
         leases: Leases | None = None,
     ) -> None:
-        self.leases = leases or Leases(lambda comp_id, text: None)
-        self.leases.on_lost = self.give_way
+        self.leases = leases or Leases(sessions.end)
+        self.leases.on_lost = self.on_lost
         self.leases.on_told = self.on_told
         self.leases.on_wanted = self.on_wanted
         self.claims = Claims(self.leases, self.in_thread)
         self.admissions = admissions
-        self.proxy = Proxy(engine_port, end_now, test)
+        self.sessions = sessions
+        self.relays = Relays(sessions, engine)
         self.context = context
         self.connections: Counter[str] = Counter()
         self.without_logon: dict[socket.socket, asyncio.Task[None]] = {}
         self.tasks: set[asyncio.Task[None]] = set()
         self.unverified = 0
         self.log = SparingLog(logger)
-        self.loop = asyncio.new_event_loop()
+        self.loop = sessions.loop
         self.thread = threading.Thread(
             target=self.run, name="fix-listener", daemon=True
         )
@@ -110,6 +108,7 @@ class Listener:
         self.verifiers = ThreadPoolExecutor(VERIFIERS, "fix-logon")
         self.stopping = asyncio.Event()
         self.accepting = self.loop.create_task(self.accept())
+        self.beating = self.loop.create_task(self.sessions.beat())
         if not self.leases.is_alone:
             self.watching = [
                 self.loop.create_task(self.watch_leases()),
@@ -128,6 +127,12 @@ class Listener:
         self.loop.remove_reader(self.socket)
         self.accepting.cancel()
         self.socket.close()
+
+    def end_sessions(self, text: str) -> None:
+        """Log all sessions out with a reason, and begin no more."""
+        asyncio.run_coroutine_threadsafe(
+            self.sessions.end_all(text), self.loop
+        ).result()
 
     def stop(self) -> None:
         """Take no more connections, and end the open ones.
@@ -152,6 +157,7 @@ class Listener:
         if not self.leases.is_alone:
             for watch in self.watching:
                 watch.cancel()
+        self.beating.cancel()
         for task in self.tasks:
             task.cancel("the acceptor stops")
         await asyncio.gather(*self.tasks, return_exceptions=True)
@@ -228,7 +234,7 @@ class Listener:
             return
         try:
             async with asyncio.timeout(LOGON_SECONDS):
-                told = await told_address(self.loop, accepted, address)
+                told = await stated_address(self.loop, accepted, address)
         except (Cut, TimeoutError, OSError) as error:
             self.log.warn("The proxy %s was disconnected: %s", address, error)
             return
@@ -253,18 +259,16 @@ class Listener:
             self.without_logon.pop(accepted, None)
             try:
                 admission = await self.admit(logon, address)
-                place = await self.proxy.enter(admission, address)
+                place = await self.relays.enter(admission, address)
                 try:
                     await self.take_lease(admission, address)
                     logger.info(
                         "%s (%s) logs on from %s",
                         *(admission.comp_id, admission.login, address),
                     )
-                    ticket = with_ticket(logon, admission)
-                    await self.proxy.relay(client, place, ticket, rest)
+                    await self.relays.serve(client, place, without_key(logon), rest)
                 finally:
-                    self.proxy.leave(place)
-                    self.admissions.on_disconnect(admission)
+                    self.relays.leave(place)
                     self.leases.release(admission.comp_id, admission.lease)
             except NotForUs as refusal:
                 raise Cut(str(refusal)) from None
@@ -351,11 +355,13 @@ class Listener:
         """Another acceptor has received a Logon of a CompID that is logged on here."""
         self.loop.call_soon_threadsafe(self.judge, comp_id, generation)
 
+    def on_lost(self, comp_id: str, text: str) -> None:
+        """Another acceptor has the lease of a CompID."""
+        self.loop.call_soon_threadsafe(self.give_way, comp_id, text)
+
     def give_way(self, comp_id: str, text: str) -> None:
-        """Send a session its Logout, and cut its connection."""
-        self.proxy.end_now(comp_id, text)
-        if relay := self.proxy.relays.get(comp_id):
-            self.loop.call_soon_threadsafe(relay.taken_over.set)
+        if relay := self.relays.by_comp_id.get(comp_id):
+            relay.give_way(text)
 
     def judge(self, comp_id: str, generation: int) -> None:
         task = self.loop.create_task(self.refuse_or_give_way(comp_id, generation))
@@ -364,18 +370,17 @@ class Listener:
 
     async def refuse_or_give_way(self, comp_id: str, generation: int) -> None:
         """If the session here lives, refuse the newer Logon; otherwise give way."""
-        relay = self.proxy.relays.get(comp_id)
+        relay = self.relays.by_comp_id.get(comp_id)
         if relay is None:
             # The next renewal returns its lease.
             return
-        if await self.proxy.is_alive(relay):
+        if await self.relays.is_alive(relay):
             try:
                 await self.in_thread(self.leases.refuse, comp_id, generation)
             except Error as error:
                 self.log.warn("A Logon could not be refused: %s", error)
             return
-        await asyncio.to_thread(self.give_way, comp_id, LOGGED_ON_THERE)
-        await relay.ended.wait()
+        relay.give_way(LOGGED_ON_THERE)
         self.leases.release(comp_id, relay.admission.lease)
         await asyncio.to_thread(self.leases.tell, comp_id)
 

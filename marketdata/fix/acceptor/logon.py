@@ -1,16 +1,12 @@
 """Admits Logons: by the rules of engagement, the API keys and the CompIDs.
 
-A Logon is judged before the FIX engine sees it. Instead of the key, the engine gets a
-ticket for one use within seconds. So no secret reaches the engine.
+A Logon is judged before the FIX engine sees it, and reaches the engine without its key.
 """
 
 import re
-import secrets
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from time import monotonic
 
 from django.conf import settings
 
@@ -28,7 +24,6 @@ from partnerapi.core.addresses import Address, source
 LONGEST_HEARTBEAT = 60
 CLOCK_SECONDS = 30
 """How far SendingTime(52) of a Logon may be from our clock."""
-TICKET_SECONDS = 10
 READ_TAGS = (34, 49, 52, 56, 98, 108, 141, 464, 553, 554, 925)
 PREFIX = "service-apikey_"
 CREDENTIALS_REFUSED = (
@@ -91,7 +86,6 @@ class Admission:
     is_numbered: bool = False
     lease: int = 0
     request_id: str | None = field(default_factory=json_lines.request_id.get)
-    ticket: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
 
     @property
     def login(self) -> str:
@@ -216,21 +210,15 @@ def verify(logon: Mapping[int, str], address: Address, now: datetime) -> Admissi
 
 
 class Admissions:
-    """Hands admitted Logons to the engine, and knows which of them are live.
-
-    Thread-safe. Only `admit` waits for the database.
-    """
+    """Judges Logons, and counts those that fail. Thread-safe."""
 
     def __init__(self) -> None:
         self.failed = FailedLogons(settings.FIX_FAILED_LOGONS_PER_MINUTE)
-        self.waiting: dict[str, tuple[float, Admission]] = {}
-        self.live: dict[str, Admission] = {}
-        self.lock = threading.Lock()
 
     def admit(
         self, logon: Mapping[int, str], address: Address, now: datetime
     ) -> Admission:
-        """Judge a Logon; its ticket may be redeemed within TICKET_SECONDS.
+        """Judge a Logon; waits for the database.
 
         Raises:
             LogonRefused
@@ -242,44 +230,7 @@ class Admissions:
         if self.failed.is_exhausted(login, counted):
             raise LogonRefused(TOO_MANY_FAILURES)
         try:
-            admission = verify(logon, address, now)
+            return verify(logon, address, now)
         except CredentialsRefused:
             self.failed.count(login, counted)
             raise
-        deadline = monotonic() + TICKET_SECONDS
-        with self.lock:
-            self.drop_expired()
-            self.waiting[admission.ticket] = deadline, admission
-        return admission
-
-    def redeem(self, ticket: str, comp_id: str) -> Admission | None:
-        """Redeem a ticket once. None: unknown, used, late or another CompID's.
-
-        The engine calls this while it handles the Logon.
-        """
-        with self.lock:
-            self.drop_expired()
-            _, admission = self.waiting.pop(ticket, (0.0, None))
-            if admission is None or admission.comp_id != comp_id:
-                return None
-            self.live[comp_id] = admission
-        return admission
-
-    def on_disconnect(self, admission: Admission) -> None:
-        """Forget an admission whose connection has ended; a later one stays."""
-        with self.lock:
-            self.waiting.pop(admission.ticket, None)
-            if self.live.get(admission.comp_id) is admission:
-                del self.live[admission.comp_id]
-
-    def live_admissions(self) -> list[Admission]:
-        """The admissions of the sessions that are live now."""
-        with self.lock:
-            return list(self.live.values())
-
-    def drop_expired(self) -> None:
-        now = monotonic()
-        for ticket, (deadline, _) in list(self.waiting.items()):
-            if deadline > now:
-                break
-            del self.waiting[ticket]

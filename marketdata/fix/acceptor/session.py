@@ -1,13 +1,14 @@
-"""A logged-on session, and the thread that sends to it."""
+"""A session: what it is asked, and what it sends, in the listener's thread."""
 
+import asyncio
 import logging
 import secrets
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
-from threading import Event, Lock, Thread
 from time import monotonic
-from typing import Any, Protocol
+from typing import Protocol
 
 from django.conf import settings
 from django.utils import timezone
@@ -20,12 +21,14 @@ from marketdata.fix.acceptor.inquiries import (
     unsolicited_status,
 )
 from marketdata.fix.acceptor.logon import Admission
+from marketdata.fix.acceptor.outbound import Outbound, as_text
 from marketdata.fix.acceptor.requests import (
     END,
     STREAM,
     MarketDataRequest,
     RequestRefused,
 )
+from marketdata.fix.acceptor.standing_requests import Reply, StandingRequests
 from marketdata.fix.acceptor.statuses import HIDDEN, is_fresh, status_of
 from marketdata.fix.acceptor.subscriptions import (
     OutgoingMessage,
@@ -33,7 +36,6 @@ from marketdata.fix.acceptor.subscriptions import (
     Subscriptions,
 )
 from marketdata.fix.acceptor.versions import TradesLost
-from marketdata.fix.acceptor.watches import Reply, Watches
 from marketdata.fix.acceptor.window import Window
 from marketdata.fix.protocol.messages import OTHER, business_reject, request_reject
 from marketdata.fix.protocol.rules import (
@@ -49,35 +51,34 @@ from marketdata.fix.protocol.rules import (
     TOO_MANY_ANSWERS,
     TOO_MANY_EARLY,
     TOO_MANY_MESSAGES,
+    TOO_MANY_STANDING,
     TOO_MANY_TRADES,
-    TOO_MANY_WATCHES,
 )
 from marketdata.fix.protocol.statuses import news
 from marketdata.fix.protocol.wire import mask
 from partnerapi.core.buckets import Bucket
-from partnerapi.core.json_lines import logged_as, request_id
+from partnerapi.core.json_lines import logged_as
 
 logger = logging.getLogger(__name__)
 
-LOGOUT_SECONDS, TEST_SECONDS = 1.0, 2.0
-"""How long the session's thread may take to send a Logout, and a TestRequest."""
 CONNECTION_LOST = "the connection was lost"
 
 
 class EngineSession(Protocol):
     """The session as the FIX engine runs it."""
 
-    def send(self, message_type: str, body: str) -> Any: ...
-    def number_of(self, message: Any) -> int: ...
+    def receive(self, message: bytes, number: int) -> object: ...
+    def tick(self, number: int) -> object: ...
     def log_out(self, text: str) -> object: ...
+    def disconnect(self) -> object: ...
     def allow_logons(self) -> object: ...
 
 
 class LiveSession:
-    """Answers a client and sends it books, in its own independent thread.
+    """Answers a client and sends it books, in the listener's thread.
 
-    There is no queue of book changes. Whenever the window is open, the thread sends the
-    difference between the client's books and the present books.
+    There is no queue of book changes. Whenever the window is open, the session sends
+    the difference between the client's books and the present books.
     """
 
     def __init__(
@@ -86,12 +87,14 @@ class LiveSession:
         feed: Feed,
         conflation: Conflation,
         engine_session: EngineSession,
+        outbound: Outbound,
     ) -> None:
         self.admission = admission
         self.comp_id = admission.comp_id
         self.feed = feed
-        self.conflation = conflation
         self.engine_session = engine_session
+        self.outbound = outbound
+        self.loop = asyncio.get_running_loop()
         self.since: datetime = timezone.now()
         self.heard_at: datetime = self.since
         self.messages_sent = 0
@@ -99,27 +102,60 @@ class LiveSession:
         self.early = 0
         self.refused = ("", "")
         self.answers: deque[OutgoingMessage] = deque()
-        # Bytes of answers: the engine's thread counts the queued bytes, the session's
-        # thread the sent ones.
-        self.queued = self.answered = 0
-        self.wake = Event()
-        self.subscriptions = Subscriptions(conflation, self.wake, admission.is_numbered)
+        # Bytes of answers that wait.
+        self.queued = 0
+        self.subscriptions = Subscriptions(conflation, self, admission.is_numbered)
         self.inquiries = Inquiries(feed, self.may_see)
-        self.watches = Watches()
+        self.standing = StandingRequests()
         # The first messages that the client missed, and those that follow the last.
         self.gaps: deque[tuple[int, int]] = deque()
-        self.must_test, self.tested = Event(), Event()
+        # Whether a look at everything is about to happen, or the window ended one.
+        self.is_woken = self.is_behind = False
         # The result of the last look, and whether something has changed since.
         self.seen: object = None
         self.has_news = False
         self.window = Window()
-        self.logout_lock = Lock()
+        self.is_logged_on = False
+        self.ended = asyncio.Event()
         self.logout_reason = ""
-        self.is_cut = False
         self.disconnect_reason = CONNECTION_LOST
-        self.thread = Thread(target=self.run, name=f"FIX {self.comp_id}", daemon=True)
 
-    # The engine calls these methods while it handles a message. They may not wait.
+    # From the connection.
+
+    def receive(self, message: bytes) -> None:
+        """Have the engine handle a whole message of the client."""
+        self.engine_session.receive(message, self.outbound.number)
+
+    def tick(self) -> None:
+        """Each second: what the engine sends by itself, and the client's silence."""
+        if self.ended.is_set():
+            return
+        self.engine_session.tick(self.outbound.number)
+        if self.window.is_overdue(monotonic()):
+            self.end(SLOW_CONSUMER)
+        elif not self.window.may_send and not self.logout_reason:
+            unsent = sum(one.unsent_trades for one in self.subscriptions.all())
+            if unsent > MOST_UNSENT_TRADES:
+                self.end(TOO_MANY_TRADES)
+
+    def pass_on(self, message: str) -> None:
+        """Send what the engine has made."""
+        self.outbound.pass_on(message)
+
+    def disconnect(self) -> None:
+        """The connection has ended, or is to end."""
+        if not self.ended.is_set():
+            self.outbound.flush()
+            self.engine_session.disconnect()
+
+    # The engine calls these methods while it handles a message: what they cause to be
+    # sent follows once it has handled it.
+
+    def wake(self) -> None:
+        """Look at all that is due, soon."""
+        if not self.is_woken:
+            self.is_woken = True
+            self.loop.call_soon(self.send_what_is_due)
 
     def on_message(self) -> None:
         self.heard_at = timezone.now()
@@ -156,7 +192,7 @@ class LiveSession:
         except RequestRefused as refusal:
             text = request_reject(request.request_id, refusal.reason, str(refusal))
             self.answer("Y", [text])
-        self.wake.set()
+        self.wake()
 
     def on_inquiry(
         self, number: str, key: tuple[str, str], action: str, ask: Callable[[], Reply]
@@ -166,15 +202,15 @@ class LiveSession:
         `key` is its type and id, `action` its SubscriptionRequestType(263), or "".
         """
         if action == END:
-            self.watches.end(key)
+            self.standing.end(key)
             return
-        if action == STREAM and self.watches.is_full(key):
-            self.answer("j", [business_reject(number, *key, OTHER, TOO_MANY_WATCHES)])
+        if action == STREAM and self.standing.is_full(key):
+            self.answer("j", [business_reject(number, *key, OTHER, TOO_MANY_STANDING)])
             return
         reply = ask()
         self.answer(reply.type, reply.bodies)
         if action == STREAM:
-            self.watches.keep(key, ask, reply)
+            self.standing.keep(key, ask, reply)
 
     def on_unsupported_message(
         self, number: str, message_type: str, reference: str
@@ -193,7 +229,7 @@ class LiveSession:
         """Whether it answers our open TestRequest."""
         is_answer = self.window.answer(test_request_id)
         if is_answer:
-            self.wake.set()
+            self.wake()
         return is_answer
 
     def on_gap(self, first: int, following: int) -> None:
@@ -203,7 +239,7 @@ class LiveSession:
         """
         self.window.lose_probe()
         self.gaps.append((first, following))
-        self.wake.set()
+        self.wake()
 
     def on_logout(self, text: str) -> None:
         """The client has sent a Logout."""
@@ -212,14 +248,14 @@ class LiveSession:
 
     def answer(self, message_type: str, bodies: Iterable[str]) -> None:
         """Queue an answer; too many unread answers end the session."""
-        if self.queued - self.answered > MOST_UNSENT_BYTES:
+        if self.queued > MOST_UNSENT_BYTES:
             self.end(TOO_MANY_ANSWERS)
             return
         for body in bodies:
-            outgoing = OutgoingMessage(message_type, body)
-            self.queued += outgoing.size
+            outgoing = OutgoingMessage(message_type, as_text(body))
+            self.queued += len(outgoing.body.data)
             self.answers.append(outgoing)
-        self.wake.set()
+        self.wake()
 
     def may_see(self, book: LiveBook) -> bool:
         return book.is_public or self.admission.caller.may_see(book.issuer_id)
@@ -230,92 +266,80 @@ class LiveSession:
         seen = is_fresh(self.feed.lag), self.feed.described, caller.granted_issuers
         if seen != self.seen:
             self.seen, self.has_news = seen, True
-            self.wake.set()
+            self.wake()
 
     def test(self) -> None:
-        """Send the client a TestRequest; returns once it was sent."""
-        self.tested.clear()
-        self.must_test.set()
-        self.wake.set()
-        self.tested.wait(TEST_SECONDS)
+        """Send the client a TestRequest."""
+        self.send(OutgoingMessage("1", as_text(f"112={secrets.token_hex(4)}{SOH}")))
 
     def notify(self, headline: str, *lines: str) -> None:
         """Send a notice (B)."""
         self.answer("B", [news(headline, lines)])
 
-    # The session's beginning and end.
-
-    def start(self) -> None:
-        self.thread.start()
+    # The session's end.
 
     def end(self, text: str) -> None:
-        """Have the engine send a Logout; it follows within a second."""
-        with self.logout_lock:
-            if self.logout_reason:
-                return
-            self.logout_reason = text
-            self.engine_session.log_out(text)
-        self.log_logout(text)
-        self.wake.set()
-
-    def end_now(self, text: str) -> None:
-        """Send a Logout at once, before the connection is cut."""
-        with self.logout_lock:
-            if self.logout_reason:
-                return
-            self.logout_reason = text
-            self.is_cut = True
-        self.log_logout(text)
-        self.wake.set()
-        self.thread.join(LOGOUT_SECONDS)
-
-    def log_logout(self, text: str) -> None:
+        """Have the engine send a Logout."""
+        if self.logout_reason:
+            return
+        self.logout_reason = text
+        self.engine_session.log_out(text)
         with logged_as(self.admission.request_id):
             logger.warning("%s is logged out: %s", self.comp_id, text)
+        self.loop.call_soon(self.tick)
+
+    def end_now(self, text: str) -> None:
+        """Send a Logout at once, and free the CompID."""
+        self.end(text)
+        self.tick()
+        self.disconnect()
 
     def on_disconnect(self) -> None:
-        """The connection has ended."""
-        with self.logout_lock:
-            self.logout_reason = self.logout_reason or self.disconnect_reason
-            # A logged-out session would also refuse the CompID's next Logon.
-            self.engine_session.allow_logons()
-        self.wake.set()
+        """The engine's session has ended."""
+        self.logout_reason = self.logout_reason or self.disconnect_reason
+        # A logged-out session would also refuse the CompID's next Logon.
+        self.engine_session.allow_logons()
         self.subscriptions.close()
+        self.ended.set()
 
-    # The session's thread.
-
-    def run(self) -> None:
-        request_id.set(self.admission.request_id)
-        try:
-            while not self.logout_reason:
-                self.wake.wait(self.window.seconds_left(monotonic()))
-                self.wake.clear()
-                with self.conflation.send_lock:
-                    self.send_what_is_due()
-        finally:
-            # After an unforeseen error, no client may keep a stale book.
-            self.end(INTERNAL_ERROR)
-            if self.is_cut:
-                # Only the engine's threads can use its sockets.
-                self.engine_session.send("5", f"58={self.logout_reason}{SOH}")
+    # What is sent.
 
     @property
     def may_send(self) -> bool:
         return not self.logout_reason and not self.gaps and self.window.may_send
 
+    def on_publication(self, watchers: list[Subscription]) -> None:
+        """Send the new versions of these books."""
+        if self.is_behind or self.is_woken:
+            # All are looked at when the client has read more.
+            return
+        with self.never_stale():
+            self.send_books(watchers)
+
     def send_what_is_due(self) -> None:
+        self.is_woken = False
+        if self.logout_reason:
+            return
+        with self.never_stale():
+            self.send_all()
+
+    @contextmanager
+    def never_stale(self) -> Iterator[None]:
+        """After an unforeseen error, no client may keep a stale book."""
+        is_done = False
+        try:
+            yield
+            is_done = True
+        finally:
+            if not is_done:
+                self.end(INTERNAL_ERROR)
+
+    def send_all(self) -> None:
         if self.window.is_probe_lost:
             self.send_probe()
-        elif self.window.is_overdue(monotonic()):
-            self.end(SLOW_CONSUMER)
-            return
         elif self.window.is_probe_due:
             # The bytes after the answered TestRequest may already fill the window.
             self.send_probe()
-        if self.must_test.is_set():
-            self.must_test.clear()
-            self.send(OutgoingMessage("1", f"112={secrets.token_hex(4)}{SOH}"))
-            self.tested.set()
         if self.has_news:
             self.has_news = False
             self.tell_news()
@@ -331,22 +355,24 @@ class LiveSession:
             subscription.forget_read(acknowledged)
         while self.answers and self.may_send:
             answer = self.answers.popleft()
-            self.answered += answer.size
+            self.queued -= len(answer.body.data)
             self.send(answer)
+        self.is_behind = False
+        self.send_books(subscriptions)
+
+    def send_books(self, subscriptions: Iterable[Subscription]) -> None:
+        """Send what these need, as far as the window allows."""
         try:
             for subscription in subscriptions:
-                if not self.may_see(subscription.watched.book):
-                    self.hide(subscription)
-                    continue
-                self.send_book(subscription)
                 if not self.may_send:
+                    self.is_behind = True
                     self.subscriptions.stopped_at = subscription
                     break
+                if self.may_see(subscription.watched.book):
+                    self.send_book(subscription)
+                else:
+                    self.hide(subscription)
         except TradesLost:
-            self.end(TOO_MANY_TRADES)
-            return
-        unsent = sum(one.unsent_trades for one in subscriptions)
-        if unsent > MOST_UNSENT_TRADES and not self.window.may_send:
             self.end(TOO_MANY_TRADES)
 
     def send_book(self, subscription: Subscription) -> None:
@@ -363,9 +389,9 @@ class LiveSession:
             if subscription.is_once:
                 # This goes first: after the answer the client may reuse the MDReqID.
                 self.subscriptions.drop(subscription)
-            sent = self.send(due)
+            number = self.outbound.number
+            self.send(due)
             if subscription.known != before:
-                number = self.engine_session.number_of(sent)
                 subscription.note(number, before, self.window)
             if due.type == "W" and not subscription.is_emptied:
                 self.tell_status(subscription)
@@ -374,7 +400,7 @@ class LiveSession:
 
     def tell_news(self) -> None:
         """Repeat answers that have changed, and send changed states."""
-        for reply in self.watches.changed_replies():
+        for reply in self.standing.changed_replies():
             self.answer(reply.type, reply.bodies)
         for subscription in self.subscriptions.in_turn():
             book = subscription.watched.book
@@ -387,27 +413,24 @@ class LiveSession:
         book = subscription.watched.book
         subscription.sent_status = status_of(book, True, self.feed.lag)
         body = unsolicited_status(book, subscription.sent_status)
-        self.send(OutgoingMessage("f", body))
+        self.send(OutgoingMessage("f", as_text(body)))
 
     def hide(self, subscription: Subscription) -> None:
         """End a subscription to a book that was hidden, or whose grant was ended."""
         symbol = subscription.name.symbol
         logger.info("%s may no longer see %s", self.comp_id, symbol)
         self.subscriptions.drop(subscription)
-        self.send(subscription.empty_snapshot())
+        self.send(subscription.empty_refresh())
         status = hidden_status(subscription.name.identity)
-        self.send(OutgoingMessage("f", status))
+        self.send(OutgoingMessage("f", as_text(status)))
         self.notify(f"{symbol}: subscription ended", HIDDEN)
 
-    def send(self, outgoing: OutgoingMessage) -> Any:
-        """Send a message; returns the engine's result."""
+    def send(self, outgoing: OutgoingMessage) -> None:
         self.messages_sent += 1
-        sent = self.engine_session.send(outgoing.type, outgoing.body)
-        self.window.sent += outgoing.size
+        self.window.sent += self.outbound.send(*outgoing)
         if self.window.is_probe_due:
             self.send_probe()
-        return sent
 
     def send_probe(self) -> None:
         test_request_id = self.window.new_probe(monotonic())
-        self.send(OutgoingMessage("1", f"112={test_request_id}{SOH}"))
+        self.send(OutgoingMessage("1", as_text(f"112={test_request_id}{SOH}")))

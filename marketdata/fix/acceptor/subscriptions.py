@@ -2,11 +2,11 @@
 
 from collections import deque
 from itertools import islice, takewhile
-from threading import Event, Lock
 from typing import NamedTuple
 
 from marketdata.books.livebook import LiveBook
 from marketdata.fix.acceptor.conflation import Conflation
+from marketdata.fix.acceptor.outbound import NOTHING, Text, as_text
 from marketdata.fix.acceptor.requests import (
     ONCE,
     REFRESH,
@@ -15,31 +15,26 @@ from marketdata.fix.acceptor.requests import (
     RequestRefused,
     requested_books,
 )
-from marketdata.fix.acceptor.versions import EMPTY, BookVersion, History
+from marketdata.fix.acceptor.versions import EMPTY, BookVersion, History, Owner
 from marketdata.fix.acceptor.window import Window
 from marketdata.fix.protocol.messages import (
     TRADES,
     bust_entries,
-    increment,
-    market_data,
-    snapshot,
+    full_refresh,
+    incremental_refresh,
+    named,
+    numbering,
 )
 from marketdata.fix.protocol.rules import DEEPEST
 from marketdata.fix.protocol.statuses import TradingStatus
 
-OVERHEAD = 100
-"""Bytes of a message in addition to its body, roughly."""
-
 
 class OutgoingMessage(NamedTuple):
-    """A message to send: its MsgType(35) and its body."""
+    """A message to send: its MsgType(35), then its fields in two parts."""
 
     type: str
-    body: str
-
-    @property
-    def size(self) -> int:
-        return len(self.body) + OVERHEAD
+    body: Text
+    request: Text = NOTHING
 
 
 class Unread(NamedTuple):
@@ -68,19 +63,20 @@ class Subscription:
     """
 
     __slots__ = ("busts", "conflation", "depth", "entry_types", "is_emptied", "is_lost",
-                 "is_numbered", "is_once", "refreshes", "request_id", "sent_status",
-                 "shown", "trade", "unread", "wake", "wants_trades",
-                 "watched")  # fmt: skip
+                 "is_numbered", "is_once", "name_of_request", "owner", "refreshes",
+                 "request_id", "sent_status", "shown", "trade", "unread",
+                 "wants_trades", "watched")  # fmt: skip
 
     def __init__(
         self,
         request: MarketDataRequest,
         book: LiveBook,
         conflation: Conflation,
-        wake: Event,
+        owner: Owner,
         is_numbered: bool = False,
     ) -> None:
         self.request_id = request.request_id
+        self.name_of_request = as_text(named(request.request_id))
         self.is_numbered = is_numbered
         self.depth = request.depth or DEEPEST
         self.entry_types = frozenset(request.entry_types)
@@ -94,7 +90,7 @@ class Subscription:
         self.trade = 0
         self.busts = 0
         self.unread: deque[Unread] = deque()
-        self.wake = wake
+        self.owner = owner
         self.conflation = conflation
         self.watched = conflation.watch(book, self)
 
@@ -151,24 +147,24 @@ class Subscription:
             version = self.watched.version
             self.trade = version.last_trade
             self.busts = len(self.watched.book.busts or ())
-            return self.snapshot(version)
+            return self.full_refresh(version)
         while True:
             shown, version = self.shown, self.watched.version
             if self.is_emptied:
                 self.is_emptied = False
-                return self.snapshot(version)
+                return self.full_refresh(version)
             if version is not shown and not version.follows(shown):
                 if version.history.identity == shown.history.identity:
-                    return self.snapshot(version)
+                    return self.full_refresh(version)
                 # A client that keeps books by name would keep the old one forever.
                 self.is_emptied = True
-                return self.empty_snapshot()
+                return self.empty_refresh()
             if self.is_lost:
                 self.is_lost = False
-                return self.snapshot(version)
+                return self.full_refresh(version)
             if self.refreshes and version is not shown:
                 if not version.shows_what(shown, self.depth, self.entry_types):
-                    return self.snapshot(version)
+                    return self.full_refresh(version)
                 # Its trades, if there are any, make an X.
                 self.advance_to(version)
                 continue
@@ -178,9 +174,11 @@ class Subscription:
                 return None
             if trades:
                 self.trade = trades[-1].number
-            text = version.increment(shown, trades, self.depth, self.entry_types)
-            if text:
-                return self.message("X", text, version)
+            text = version.incremental_refresh(
+                shown, trades, self.depth, self.entry_types, self.is_numbered
+            )
+            if text.data:
+                return OutgoingMessage("X", text, self.name_of_request)
 
     def bust_message(self) -> OutgoingMessage | None:
         """Trades busted since the client's first W; None: no more."""
@@ -192,29 +190,32 @@ class Subscription:
         self.busts += len(new)
         if not new or not self.wants_trades:
             return None
-        text = increment(bust_entries(self.name.symbol, new))
+        text = incremental_refresh(bust_entries(self.name.symbol, new))
         return self.message("X", text, self.shown)
 
-    def snapshot(self, version: BookVersion) -> OutgoingMessage:
+    def full_refresh(self, version: BookVersion) -> OutgoingMessage:
         # Later trades are sent one by one.
         is_first = self.shown is None
         self.advance_to(version)
-        text = version.snapshot(self.depth, self.entry_types, is_first)
-        return self.message("W", text, version)
+        text = version.full_refresh(
+            self.depth, self.entry_types, is_first, self.is_numbered
+        )
+        return OutgoingMessage("W", text, self.name_of_request)
 
     def message(self, type_: str, text: str, version: BookVersion) -> OutgoingMessage:
-        sequence = version.sequence if self.is_numbered else None
-        return OutgoingMessage(type_, market_data(self.request_id, text, sequence))
+        """A message whose text is this session's only."""
+        body = text + numbering(version.sequence) if self.is_numbered else text
+        return OutgoingMessage(type_, as_text(body), self.name_of_request)
 
     @property
     def name(self) -> History:
         """The last name of the client's book."""
         return (self.shown or self.watched.version).history
 
-    def empty_snapshot(self) -> OutgoingMessage:
+    def empty_refresh(self) -> OutgoingMessage:
         """An empty W, under the last name of the client's book."""
         version = self.shown or self.watched.version
-        text = snapshot(self.name.identity, EMPTY, None, self.entry_types)
+        text = full_refresh(self.name.identity, EMPTY, None, self.entry_types)
         return self.message("W", text, version)
 
     def advance_to(self, version: BookVersion) -> None:
@@ -236,21 +237,17 @@ class Subscription:
 
 
 class Subscriptions:
-    """The subscriptions of a session, by MDReqID(262).
-
-    The engine's threads add and end them, the session's thread sends and drops them.
-    """
+    """The subscriptions of a session, by MDReqID(262)."""
 
     def __init__(
-        self, conflation: Conflation, wake: Event, is_numbered: bool = False
+        self, conflation: Conflation, owner: Owner, is_numbered: bool = False
     ) -> None:
         self.conflation = conflation
         self.is_numbered = is_numbered
-        self.wake = wake
+        self.owner = owner
         self.by_request: dict[str, list[Subscription]] = {}
         # Where sending stopped last. It continues from there, so each gets its turn.
         self.stopped_at: Subscription | None = None
-        self.lock = Lock()
 
     def add(self, request: MarketDataRequest, directory: Directory) -> None:
         """Subscribe to all books of a request.
@@ -258,16 +255,12 @@ class Subscriptions:
         Raises:
             RequestRefused: it is refused in full.
         """
-        with self.lock:
-            active = {one: len(several) for one, several in self.by_request.items()}
+        active = {one: len(several) for one, several in self.by_request.items()}
         books = requested_books(request, active, directory)
-        with self.lock:
-            self.by_request[request.request_id] = [
-                Subscription(
-                    request, book, self.conflation, self.wake, self.is_numbered
-                )
-                for book in books
-            ]
+        self.by_request[request.request_id] = [
+            Subscription(request, book, self.conflation, self.owner, self.is_numbered)
+            for book in books
+        ]
 
     def end(self, request_id: str) -> None:
         """End the subscriptions of a request.
@@ -275,35 +268,29 @@ class Subscriptions:
         Raises:
             RequestRefused: there are none.
         """
-        with self.lock:
-            ended = self.by_request.pop(request_id, None)
+        ended = self.by_request.pop(request_id, None)
         if ended is None:
             raise RequestRefused("4", request_id)
         for subscription in ended:
             subscription.close()
 
     def drop(self, subscription: Subscription) -> None:
-        """End one subscription, unless its request has ended meanwhile."""
-        with self.lock:
-            several = self.by_request.get(subscription.request_id, [])
-            if subscription not in several:
-                return
-            several.remove(subscription)
-            if not several:
-                del self.by_request[subscription.request_id]
+        """End one subscription."""
+        several = self.by_request[subscription.request_id]
+        several.remove(subscription)
+        if not several:
+            del self.by_request[subscription.request_id]
         subscription.close()
 
     def close(self) -> None:
-        with self.lock:
-            ended = self.all()
-            self.by_request = {}
+        ended = self.all()
+        self.by_request = {}
         for subscription in ended:
             subscription.close()
 
     def in_turn(self) -> list[Subscription]:
         """All subscriptions, from where sending stopped last."""
-        with self.lock:
-            found = self.all()
+        found = self.all()
         stopped_at, self.stopped_at = self.stopped_at, None
         place = found.index(stopped_at) if stopped_at in found else 0
         return found[place:] + found[:place]

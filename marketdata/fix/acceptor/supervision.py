@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from time import monotonic
@@ -17,14 +18,14 @@ from accounts.access import Scope
 from accounts.keys.models import ApiKey
 from accounts.keys.uses import uses
 from issuers.callers import callers_of
+from marketdata.fix.acceptor.liveness import leave_sign, take_sign_away
 from marketdata.fix.acceptor.logon import (
     KEY_ENDED,
     SCOPE_REFUSED,
     SWITCHED_OFF,
-    Admissions,
+    Admission,
 )
 from marketdata.fix.acceptor.sessions import Sessions, Status
-from marketdata.fix.acceptor.signs import leave_sign, take_sign_away
 from marketdata.models import FixSession
 from partnerapi.core import metrics
 from partnerapi.core.database import execute
@@ -51,8 +52,7 @@ WHERE kept.comp_id = now.comp_id
 class Supervisor:
     """A thread that ends sessions without a live key, and records every state."""
 
-    def __init__(self, admissions: Admissions, sessions: Sessions) -> None:
-        self.admissions = admissions
+    def __init__(self, sessions: Sessions) -> None:
         self.sessions = sessions
         self.written: dict[str, Status] = {}
         self.write_at = 0.0
@@ -98,13 +98,12 @@ class Supervisor:
 
     def attempt(self) -> None:
         """Supervise once; without a database, sessions continue unchanged."""
-        self.sessions.look()
+        self.sessions.from_thread(self.sessions.look)
         connection.close_if_unusable_or_obsolete()
         try:
-            for comp_id, text in reasons_to_end(
-                self.admissions, timezone.now()
-            ).items():
-                self.sessions.end(comp_id, text)
+            live = [one.admission for one in list(self.sessions.live.values())]
+            for comp_id, text in reasons_to_end(live, timezone.now()).items():
+                self.sessions.from_thread(self.sessions.end, comp_id, text)
             if monotonic() >= self.write_at:
                 self.write()
                 uses.write()
@@ -154,12 +153,11 @@ class Supervisor:
         return written.messages_sent if written else 0
 
 
-def reasons_to_end(admissions: Admissions, at: datetime) -> dict[str, str]:
+def reasons_to_end(live: Sequence[Admission], at: datetime) -> dict[str, str]:
     """Why sessions must end, by CompID; updates the callers of the others.
 
-    One statement, or none without a logged-on session.
+    One statement, or none without a session.
     """
-    live = admissions.live_admissions()
     if not live:
         return {}
     enabled = FixSession.objects.filter(partner=OuterRef("partner"), enabled=True)

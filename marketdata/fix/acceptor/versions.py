@@ -6,12 +6,12 @@ all sessions get the same text except MDReqID(262), and it is built once.
 
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from datetime import date, datetime
-from threading import Event, Lock
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from marketdata.books.feed import LiveBook
 from marketdata.books.livebook import NumberedLadder, Tape, TradeRow
 from marketdata.books.orderbook import CHANGE, NEW, Ladder, Update, difference
+from marketdata.fix.acceptor.outbound import NOTHING, Text, as_text
 from marketdata.fix.protocol.instruments import identity
 from marketdata.fix.protocol.messages import (
     ASKS,
@@ -26,10 +26,11 @@ from marketdata.fix.protocol.messages import (
     VWAP,
     figure_entry,
     figure_update,
-    increment,
+    full_refresh,
+    incremental_refresh,
     last_trade_entry,
     level_entries,
-    snapshot,
+    numbering,
     trade_entries,
 )
 from marketdata.fix.protocol.rules import DEEPEST, TRADES_IN_A_MESSAGE
@@ -95,7 +96,7 @@ class BookVersion:
         self.sequence, self.ladder, self.at = book
         self.last_trade, self.trade = tape.number, tape.trade
         self.figures = figures_of(tape)
-        self.texts: dict[Hashable, str] = {}
+        self.texts: dict[Hashable, Text] = {}
 
     def best(self, depth: int) -> Ladder:
         if depth == DEEPEST:
@@ -114,25 +115,29 @@ class BookVersion:
             self.figure_updates(before, entry_types)
         )
 
-    def snapshot(
-        self, depth: int, entry_types: Collection[str], with_trade: bool
-    ) -> str:
+    def full_refresh(
+        self,
+        depth: int,
+        entry_types: Collection[str],
+        with_trade: bool,
+        is_numbered: bool,
+    ) -> Text:
         """Of W, what follows MDReqID(262); `with_trade`: and the last trade."""
-        key = depth, entry_types, with_trade
+        key = depth, entry_types, with_trade, is_numbered
         text = self.texts.get(key)
         if text is None:
-            with self.watched.lock:
-                if key not in self.texts:
-                    more = self.entries_after_levels(entry_types, with_trade)
-                    self.texts[key] = snapshot(
-                        self.history.identity,
-                        self.best(depth),
-                        self.at,
-                        entry_types,
-                        more,
-                    )
-                text = self.texts[key]
+            entries = full_refresh(
+                self.history.identity,
+                self.best(depth),
+                self.at,
+                entry_types,
+                self.entries_after_levels(entry_types, with_trade),
+            )
+            text = self.texts[key] = self.text(entries, is_numbered)
         return text
+
+    def text(self, entries: str, is_numbered: bool) -> Text:
+        return as_text(entries + numbering(self.sequence) if is_numbered else entries)
 
     def entries_after_levels(
         self, entry_types: Collection[str], with_trade: bool
@@ -143,43 +148,49 @@ class BookVersion:
             if type_ in entry_types and (figure := self.figures.get(type_)):
                 yield figure_entry(type_, figure.value, figure.at)
 
-    def increment(
+    def incremental_refresh(
         self,
         before: "BookVersion",
         trades: tuple[TradeRow, ...],
         depth: int,
         entry_types: Collection[str],
-    ) -> str:
+        is_numbered: bool,
+    ) -> Text:
         """Of X, what follows MDReqID(262): levels since a version, and these trades.
 
-        "": nothing has changed.
+        NOTHING: nothing has changed.
         """
-        key = before.number, trades and trades[0].number, depth, entry_types
+        key = (
+            before.number,
+            trades and trades[0].number,
+            depth,
+            entry_types,
+            is_numbered,
+        )
         text = self.texts.get(key)
         if text is None:
-            with self.watched.lock:
-                # The last holder of the lock may have built it.
-                if key not in self.texts:
-                    self.texts[key] = self.increment_text(
-                        before, trades, depth, entry_types
-                    )
-                text = self.texts[key]
+            entries = self.entries_since(before, trades, depth, entry_types)
+            text = self.texts[key] = (
+                self.text(incremental_refresh(entries), is_numbered)
+                if entries
+                else NOTHING
+            )
         return text
 
-    def increment_text(
+    def entries_since(
         self,
         before: "BookVersion",
         trades: Sequence[TradeRow],
         depth: int,
         entry_types: Collection[str],
-    ) -> str:
+    ) -> list[str]:
         symbol = self.history.symbol
         updates = self.updates_since(before, depth, entry_types)
         entries = level_entries(symbol, updates, self.at)
         if trades:
             entries += trade_entries(symbol, trades)
         entries += self.figure_updates(before, entry_types)
-        return increment(entries) if entries else ""
+        return entries
 
     def updates_since(
         self, before: "BookVersion", depth: int, entry_types: Collection[str]
@@ -222,10 +233,16 @@ class BookVersion:
         return tuple(trades[: min(self.last_trade - number, TRADES_IN_A_MESSAGE)])
 
 
-class Watcher(Protocol):
-    """Advances from version to version; `wake` is set when there is a new one."""
+class Owner(Protocol):
+    """A session."""
 
-    wake: Event
+    def on_publication(self, watchers: Any) -> object: ...
+
+
+class Watcher(Protocol):
+    """A session's interest in a book; its owner sends what leads to a new version."""
+
+    owner: "Owner"
 
 
 class WatchedBook:
@@ -233,11 +250,9 @@ class WatchedBook:
 
     def __init__(self, book: LiveBook) -> None:
         self.book = book
-        self.watchers: set[Watcher] = set()
+        self.watchers: dict[Watcher, None] = {}
         self.due = 0
         self.number = 0
-        # Held while a text is made, so that the other sessions find it.
-        self.lock = Lock()
         self.version = self.current_version()
 
     def current_version(self) -> BookVersion:

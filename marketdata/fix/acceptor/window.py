@@ -22,8 +22,7 @@ class Window:
     """Counts the bytes sent, and those that the client has acknowledged.
 
     A Heartbeat that answers a TestRequest acknowledges all bytes sent before the
-    TestRequest. The session's thread calls all but `answer` and `lose_probe`, which the
-    engine's threads call.
+    TestRequest.
     """
 
     def __init__(self) -> None:
@@ -58,13 +57,6 @@ class Window:
         """The client missed messages; a TestRequest among them is not sent again."""
         self.is_probe_lost = self.probe is not None
 
-    def seconds_left(self, now: float) -> float | None:
-        """Seconds left to answer the open TestRequest; None: none is open."""
-        probe = self.probe
-        if probe is None:
-            return None
-        return max(0.0, probe.at + CREDIT_SECONDS - now)
-
     def is_overdue(self, now: float) -> bool:
         """Whether a TestRequest has stayed unanswered for too long."""
-        return self.seconds_left(now) == 0
+        return self.probe is not None and now >= self.probe.at + CREDIT_SECONDS

@@ -40,7 +40,7 @@ def stamp(at: datetime | None) -> str:
     return f"272={at:%Y%m%d}\x01273={at:%H:%M:%S}.{at.microsecond // 1000:03d}\x01"
 
 
-def snapshot(
+def full_refresh(
     identity: str,
     ladder: Iterable[Iterable[Level]],
     at: datetime | None,
@@ -119,18 +119,22 @@ def bust_entries(symbol: str, busts: Iterable[Sequence[int]]) -> list[str]:
     ]
 
 
-def increment(entries: Sequence[str]) -> str:
+def incremental_refresh(entries: Sequence[str]) -> str:
     """The part of an X after MDReqID(262)."""
     return f"268={len(entries)}\x01{''.join(entries)}"
 
 
-def market_data(request_id: str, rest: str, sequence: int | None = None) -> str:
-    """A whole W or X; if given, BookSequence(5083) follows the last entry.
+def named(request_id: str) -> str:
+    """What a W or X begins with."""
+    return f"262={request_id}\x01"
+
+
+def numbering(sequence: int) -> str:
+    """BookSequence(5083), behind the last entry of a W or X.
 
     No dictionary knows our tag inside a group.
     """
-    number = "" if sequence is None else f"{BOOK_SEQUENCE}={sequence}\x01"
-    return f"262={request_id}\x01{rest}{number}"
+    return f"{BOOK_SEQUENCE}={sequence}\x01"
 
 
 def request_reject(request_id: str, reason: str, text: str) -> str:

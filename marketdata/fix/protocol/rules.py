@@ -59,12 +59,6 @@ TOO_MANY_ANSWERS = (
     f"slow consumer: more than {MOST_UNSENT_BYTES // 1024:,} KB of answers waited "
     "for you to read when you asked for more; read faster, or ask less often"
 )
-LOGON_REFUSED = (
-    "the Logon is older than a few seconds, or the session before it has not ended; "
-    "log on again with your API key"
-)
-"""The engine's answer to a Logon that the listener admitted; it stands after "Rejected
-Logon Attempt: "."""
 ALIVE_SECONDS = 1.0
 """How long a session has to answer, when a second Logon of its CompID comes."""
 LOGGED_ON_FROM = (
@@ -83,7 +77,7 @@ REQUEST_IDS = {
     324: "SecurityStatusReqID",
     335: "TradSesReqID",
 }
-TOO_MANY_WATCHES = (
+TOO_MANY_STANDING = (
     "Too many subscriptions with SubscriptionRequestType(263)=1; end some with 263=2"
 )
 REQUEST_ID_RULE = (

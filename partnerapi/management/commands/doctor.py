@@ -112,7 +112,6 @@ def checks(web: str | None, comp_id: str, deep: bool) -> Iterator[Check]:
     if web and web.startswith("https://"):
         yield Check("web certificate", partial(machine.web_certificate, web))
     yield Check("web servers", machine.web_servers)
-    yield Check("acceptor threads", machine.acceptor_threads)
     if not settings.DATABASE_URL:
         return
     yield Check("database", database.database)

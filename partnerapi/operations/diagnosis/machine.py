@@ -28,9 +28,6 @@ BACKUP_AGE = timedelta(hours=26)
 """A backup is made each day."""
 CERTIFICATE_SECONDS = 5.0
 SOON = timedelta(days=14)
-CGROUPS = Path("/sys/fs/cgroup")
-THREADS_OF_A_SESSION, OTHER_THREADS = 2, 100
-"""Of an acceptor: QuickFIX's and ours; and those of feed, listener and PostgreSQL."""
 LISTENING = "0A"
 """A socket's state in /proc/net/tcp."""
 
@@ -222,64 +219,6 @@ def web_servers() -> Iterator[Finding]:
     if not shared:
         says = f"{len(masters)} on this machine, each on its own port"
         yield Finding("web servers", State.OK, says, "", {"servers": len(masters)})
-
-
-def acceptor_threads() -> Iterator[Finding]:
-    """Whether acceptors of this machine may have the threads that all CompIDs need."""
-    needed = threads_needed()
-    for process, allowed in sorted(acceptors().items()):
-        figures = {"threadsNeeded": needed}
-        if allowed is None or allowed >= needed:
-            says = (
-                f"The acceptor, process {process}, may have all the threads that it "
-                "needs"
-            )
-            yield Finding("acceptor threads", State.OK, says, "", figures)
-            continue
-        room = max(0, allowed - OTHER_THREADS) // THREADS_OF_A_SESSION
-        yield Finding(
-            "acceptor threads", State.WARNING,
-            f"The acceptor, process {process}, may have {allowed} threads: about "
-            f"{room} of FIX_SESSIONS={settings.FIX_SESSIONS} sessions can log on",
-            f"Set TasksMax={needed} or more in partnerapi-fix.service, or the limit of "
-            "its container, then start the acceptor again.",
-            figures | {"threadsAllowed": allowed},
-        )  # fmt: skip
-
-
-def threads_needed() -> int:
-    """Of an acceptor all of whose CompIDs are logged on."""
-    return settings.FIX_SESSIONS * THREADS_OF_A_SESSION + OTHER_THREADS
-
-
-def acceptors() -> dict[int, int | None]:
-    """The most threads of each FIX acceptor on this machine; None: any number.
-
-    Linux only.
-    """
-    found = {}
-    for directory in Path("/proc").glob("[0-9]*"):
-        # It may end meanwhile, or be someone else's.
-        with suppress(OSError):
-            command = (directory / "cmdline").read_bytes().split(b"\0")
-            if b"run_fix_acceptor" in command and b"--check" not in command:
-                found[int(directory.name)] = most_threads(directory)
-    return found
-
-
-def most_threads(process: Path) -> int | None:
-    """The lowest of the limits that systemd, or a container, sets around a process."""
-    limits = []
-    for line in (process / "cgroup").read_text().splitlines():
-        _, controllers, place = line.split(":", 2)
-        if controllers not in ("", "pids"):
-            continue
-        group = CGROUPS / controllers / place.lstrip("/")
-        # What a group may have, those around it may have, too.
-        for each in (group, *group.parents):
-            with suppress(OSError, ValueError):
-                limits.append(int((each / "pids.max").read_text()))
-    return min(limits, default=None)
 
 
 def gunicorn_masters() -> dict[int, set[int]]:

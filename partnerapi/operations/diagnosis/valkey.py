@@ -6,7 +6,7 @@ from time import time
 
 from redis.exceptions import RedisError
 
-from marketdata.fix.acceptor.signs import read_signs
+from marketdata.fix.acceptor.liveness import read_signs
 from partnerapi.core.redis import call, forget
 from partnerapi.operations.beat import SIGNS
 from partnerapi.operations.diagnosis.findings import Finding, State

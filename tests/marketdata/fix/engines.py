@@ -1,29 +1,35 @@
-"""An engine on loopback without the listener, for tests; clients redeem tickets."""
+"""A listener with its engine, without a database, for tests; clients have tickets."""
 
+import asyncio
 import contextlib
 import itertools
 import math
 import signal
-import time
-from collections.abc import Collection, Iterable, Iterator
+import ssl
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
+from django.test import override_settings
 
 from accounts.access import Caller, Scope
 from marketdata.books.feed import Feed, LiveBook
 from marketdata.books.livebook import ChangeRow, TradeRow
 from marketdata.fix.acceptor.conflation import Conflation
-from marketdata.fix.acceptor.logon import Admission, Admissions
+from marketdata.fix.acceptor.listener import Listener
+from marketdata.fix.acceptor.logon import (
+    Admission,
+    Admissions,
+    CredentialsRefused,
+)
 from marketdata.fix.acceptor.session import LiveSession
 from marketdata.fix.acceptor.sessions import Sessions
 from marketdata.fix.client.client import Client
 from marketdata.fix.client.initiator import ANSWER_SECONDS, Initiator
 from marketdata.fix.protocol.wire import Message
-from tests.system import free_port
-from tests.waiting import PATIENCE_SECONDS, until
 
 # Importing QuickFIX makes SIGINT end the process at once.
 interrupt = signal.getsignal(signal.SIGINT)
@@ -73,35 +79,80 @@ class HearingClient(Hearing, Client):
     """The same, which rebuilds books."""
 
 
+class Tickets(Admissions):
+    """Admits each Logon with a ticket that a test has given out, once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.valid: dict[str, Admission] = {}
+
+    def admit(self, logon: Mapping[int, str], address: Any, now: datetime) -> Admission:
+        admission = self.valid.pop(logon.get(554, ""), None)
+        if admission is None or admission.comp_id != logon[49]:
+            raise CredentialsRefused
+        return admission
+
+
 class Bench:
     """A running engine, and clients for its CompIDs."""
 
     def __init__(self, feed: Feed) -> None:
         self.feed = feed
-        self.admissions = Admissions()
+        self.tickets = Tickets()
+        self.loop = asyncio.new_event_loop()
         # In a process, a CompID is one engine's only.
         self.comp_ids = [f"PARTNER{next(numbers):03d}" for _ in range(SESSIONS)]
-        self.conflation = Conflation(feed, settings.FIX_CONFLATION_MS / 1000)
-        self.sessions = Sessions(feed, self.conflation, self.admissions, self.comp_ids)
-        self.engine = Engine(self.sessions, free_port())
+        interval = settings.FIX_CONFLATION_MS / 1000
+        self.conflation = Conflation(feed, interval, self.loop)
+        self.sessions = Sessions(feed, self.conflation, self.comp_ids, self.loop)
+        self.engine = Engine(self.sessions)
+        self.listener = Listener(self.tickets, self.sessions, self.engine)
 
     def start(self) -> None:
+        with override_settings(FIX_PORT=0):
+            self.listener.listen()
         self.conflation.start()
-        self.engine.start()
+        self.listener.start()
 
     def stop(self, text: str) -> None:
-        self.engine.stop(text)
-        self.conflation.stop()
+        self.listener.end_sessions(text)
+        self.listener.stop()
+        self.engine.close()
 
-    def admit(
+    def call(self, call: Callable[..., object], *arguments: object) -> None:
+        """Make a call in the loop's thread, and wait for its end."""
+
+        async def called() -> None:
+            call(*arguments)
+
+        asyncio.run_coroutine_threadsafe(called(), self.loop).result()
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """The loop does nothing meanwhile."""
+        is_held, is_over = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            is_held.set()
+            is_over.wait()
+
+        self.loop.call_soon_threadsafe(hold)
+        is_held.wait()
+        try:
+            yield
+        finally:
+            is_over.set()
+
+    def ticket(
         self, number: int = 0, granted: Collection[str] = (), is_numbered: bool = False
-    ) -> Admission:
-        """What the listener would admit."""
-        comp_id = self.comp_ids[number]
-        admission = Admission(comp_id, "key", caller(granted), is_numbered)
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        self.admissions.waiting[admission.ticket] = deadline, admission
-        return admission
+    ) -> str:
+        """Lets a Logon in, once."""
+        ticket = str(uuid4())
+        admission = Admission(
+            self.comp_ids[number], "key", caller(granted), is_numbered
+        )
+        self.tickets.valid[ticket] = admission
+        return ticket
 
     def client(
         self, number: int = 0, granted: Collection[str] = (), **options: Any
@@ -124,10 +175,10 @@ class Bench:
     ) -> dict[str, Any]:
         return {
             "host": "127.0.0.1",
-            "port": self.engine.port,
+            "port": self.listener.port,
             "sender": self.comp_ids[number],
             "target": settings.FIX_COMP_ID,
-            "key": self.admit(number, granted, is_numbered).ticket,
+            "key": self.ticket(number, granted, is_numbered),
         }
 
     # Where the feed is not started: the log of one book, and what a feed does with it.
@@ -172,8 +223,28 @@ def running_engine(books: Collection[LiveBook] | None = None) -> Iterator[Bench]
     try:
         yield bench
     finally:
-        bench.stop("The test is over.")
         feed.stop()
+        bench.stop("The test is over.")
+
+
+@contextlib.contextmanager
+def listening(context: ssl.SSLContext | None = None) -> Iterator[Listener]:
+    """A listener that judges Logons by the database, before an engine without books."""
+    loop = asyncio.new_event_loop()
+    feed = Feed([])
+    conflation = Conflation(feed, 0, loop)
+    comp_ids = [f"PARTNER{number:03d}" for number in range(1, SESSIONS + 1)]
+    sessions = Sessions(feed, conflation, comp_ids, loop)
+    engine = Engine(sessions)
+    listener = Listener(Admissions(), sessions, engine, context)
+    listener.listen()
+    listener.start()
+    try:
+        yield listener
+    finally:
+        if listener.thread.is_alive():
+            listener.stop()
+        engine.close()
 
 
 def market_data_request(
@@ -204,7 +275,6 @@ def logged_on(client: Initiator, bench: Bench) -> Iterator[LiveSession]:
     """Log on; the engine's side of it. The test ends it."""
     client.logon()
     try:
-        until(lambda: client.sender in bench.sessions.live)
         yield bench.sessions.live[client.sender]
     finally:
         client.close()

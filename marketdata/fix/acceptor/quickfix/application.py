@@ -9,22 +9,19 @@ from typing import Any
 import quickfix as fix
 
 from marketdata.fix.acceptor.inquiries import Inquiries
-from marketdata.fix.acceptor.quickfix.engine_session import QuickFixSession
 from marketdata.fix.acceptor.requests import (
     InstrumentKey,
     MarketDataRequest,
     is_request_id,
 )
 from marketdata.fix.acceptor.sessions import Sessions
-from marketdata.fix.acceptor.watches import Reply
+from marketdata.fix.acceptor.standing_requests import Reply
 from marketdata.fix.protocol.rules import (
     INTERNAL_ERROR,
-    LOGON_REFUSED,
     LOGON_WITHIN,
     LONGEST_REFERENCE,
 )
 from marketdata.fix.protocol.wire import mask
-from partnerapi.core.json_lines import request_id
 from partnerapi.core.sparing_log import SparingLog
 
 logger = logging.getLogger(__name__)
@@ -67,25 +64,20 @@ their ids: refused with j. Any other type is refused with a Reject(3)."""
 def guard_callback(callback: Callable[..., None]) -> Callable[..., None]:
     """Lets MAY_PASS pass; logs any other exception, and ends the session.
 
-    An exception that QuickFIX does not know leaves the process alive and its threads
-    stuck: for this reason, only here, everything is caught.
+    An exception that QuickFIX does not know ends the interpreter: for this reason, only
+    here, everything is caught.
     """
 
     @functools.wraps(callback)
     def guard(application: "FeedApplication", *arguments: Any) -> None:
         comp_id = comp_id_of(arguments[-1])
-        # The engine's thread is of one session after the other.
-        request_id.set(application.sessions.request_id(comp_id))
         try:
             callback(application, *arguments)
         except MAY_PASS:
             raise
         except BaseException:
             logger.exception("%s failed for %s", callback.__name__, comp_id)
-            if application.sessions.live.get(comp_id):
-                application.sessions.end(comp_id, INTERNAL_ERROR)
-            elif callback.__name__ == "fromAdmin":
-                raise fix.RejectLogon(INTERNAL_ERROR) from None
+            application.sessions.end(comp_id, INTERNAL_ERROR)
 
     return guard
 
@@ -97,11 +89,15 @@ def comp_id_of(session_id: fix.SessionID) -> str:
 
 def text(message: fix.FieldMap, tag: int) -> str:
     """A field's value, "" where it is not there."""
-    return message.getField(tag) if message.isSetField(tag) else ""
+    if not message.isSetField(tag):
+        return ""
+    # A character is a byte of the client's.
+    found: bytes = message.getField(tag).encode("latin-1", "replace")
+    return found.decode(errors="replace")
 
 
 class FeedApplication(fix.Application):
-    """Of one acceptor. QuickFIX's threads run it: it may not wait for the database."""
+    """Of one acceptor. The listener's thread runs it: nothing here may wait."""
 
     def __init__(self, sessions: Sessions) -> None:
         super().__init__()
@@ -114,7 +110,7 @@ class FeedApplication(fix.Application):
 
     @guard_callback
     def onLogon(self, session_id: fix.SessionID) -> None:  # noqa: N802
-        self.sessions.begin(comp_id_of(session_id), QuickFixSession(session_id))
+        self.sessions.on_logon(comp_id_of(session_id))
 
     @guard_callback
     def onLogout(self, session_id: fix.SessionID) -> None:  # noqa: N802
@@ -122,22 +118,21 @@ class FeedApplication(fix.Application):
 
     @guard_callback
     def toAdmin(self, message: fix.Message, session_id: fix.SessionID) -> None:  # noqa: N802
+        """QuickFIX sends a message: the session's connection does."""
+        session = self.sessions.live[comp_id_of(session_id)]
+        session.pass_on(message.toString())
         message_type = message.getHeader().getField(35)
-        if message_type not in ("3", "4"):
-            return
-        session = self.sessions.live.get(comp_id_of(session_id))
-        if session is None:
-            return
         if message_type == "4":
             first = int(message.getHeader().getField(34))
             session.on_gap(first, int(message.getField(36)))
-        else:
+        elif message_type == "3":
             # A message that breaks FIX 4.4 reaches no other callback than this.
             session.charge_rate()
 
-    # Not guarded: it runs for each message that is sent, and cannot fail.
+    @guard_callback
     def toApp(self, message: fix.Message, session_id: fix.SessionID) -> None:  # noqa: N802
-        """Sent as it is."""
+        """QuickFIX sends a BusinessMessageReject (j)."""
+        self.sessions.live[comp_id_of(session_id)].pass_on(message.toString())
 
     @guard_callback
     def fromAdmin(self, message: fix.Message, session_id: fix.SessionID) -> None:  # noqa: N802
@@ -145,10 +140,8 @@ class FeedApplication(fix.Application):
         message_type = message.getHeader().getField(35)
         session = self.sessions.live.get(comp_id)
         if message_type == "A":
-            if session:
+            if session and session.is_logged_on:
                 raise fix.RejectLogon(LOGON_WITHIN)
-            if not self.sessions.admit(comp_id, text(message, 554)):
-                raise fix.RejectLogon(self.sessions.logout_reason or LOGON_REFUSED)
             return
         if session is None or session.logout_reason:
             return

@@ -1,65 +1,32 @@
-"""Runs QuickFIX behind the listener, on loopback."""
-
-from threading import Event, Thread
+"""QuickFIX's sessions, driven by the listener: it has no socket and no thread."""
 
 import quickfix as fix
 
 from marketdata.fix.acceptor.quickfix.application import FeedApplication
-from marketdata.fix.acceptor.quickfix.descriptors import keep_apart
+from marketdata.fix.acceptor.quickfix.engine_session import QuickFixSession
 from marketdata.fix.acceptor.quickfix.journal import JournalFactory
 from marketdata.fix.acceptor.quickfix.settings import new_acceptor
 from marketdata.fix.acceptor.sessions import Sessions
 
 
 class Engine:
-    """QuickFIX on `port` of this machine, for the CompIDs of `sessions`.
+    """QuickFIX's sessions for the CompIDs of `sessions`.
 
     Only one engine in a process may serve a pair of our CompID and a partner's.
     """
 
-    def __init__(self, sessions: Sessions, port: int) -> None:
-        self.sessions = sessions
-        self.port = port
-        self.started, self.stopping = Event(), Event()
-        self.failure: Exception | None = None
-        self.thread = Thread(target=self.run, name="FIX engine", daemon=True)
+    def __init__(self, sessions: Sessions) -> None:
         self.application = FeedApplication(sessions)
         self.stores = fix.MemoryStoreFactory()
         self.logs = JournalFactory(sessions.request_id, sessions.on_early)
-        self.acceptor: fix.ThreadedSocketAcceptor | None = new_acceptor(
-            self.application, self.stores, self.logs, sessions.comp_ids, port
+        # Never started: it makes the sessions, and takes them with it at its end.
+        self.acceptor: fix.SocketAcceptor | None = new_acceptor(
+            self.application, self.stores, self.logs, sessions.comp_ids
         )
 
-    def start(self) -> None:
-        """Listen, and return.
+    def session(self, comp_id: str) -> QuickFixSession:
+        return QuickFixSession(comp_id)
 
-        Raises:
-            fix.RuntimeError: the port is taken.
-        """
-        self.thread.start()
-        self.started.wait()
-        if self.failure:
-            raise self.failure
-
-    def run(self) -> None:
-        """Start and stop QuickFIX: its threads are children of this one."""
-        keep_apart()
-        assert self.acceptor is not None
-        try:
-            self.acceptor.start()
-        except fix.RuntimeError as failure:
-            self.failure = failure
-            return
-        finally:
-            self.started.set()
-        self.stopping.wait()
-        self.acceptor.stop(True)
-        # With the object, its sessions leave QuickFIX's registry.
+    def close(self) -> None:
+        """Take the sessions out of QuickFIX's registry."""
         self.acceptor = None
-
-    def stop(self, text: str) -> None:
-        """Log all sessions out with a reason, then end permanently."""
-        self.sessions.announce("The acceptor stops", text)
-        self.sessions.end_all(text)
-        self.stopping.set()
-        self.thread.join()

@@ -1,39 +1,42 @@
-"""One session as QuickFIX runs it: what is sent to it, and its end."""
+"""One session as QuickFIX runs it: what it receives, its timers, and its end."""
 
 import quickfix as fix
 
-from marketdata.fix.protocol.rules import SOH
+from marketdata.fix.acceptor.quickfix.settings import session_id
 
 
 class QuickFixSession:
-    """Sends on behalf of one thread at a time; any thread may log the session out."""
+    """Called in the listener's thread, never from within a callback of QuickFIX's.
 
-    def __init__(self, session_id: fix.SessionID) -> None:
-        self.session = fix.Session.lookupSession(session_id)
-        # One message by type and first tag: any other field it held would also be sent.
-        self.messages: dict[tuple[str, str], fix.Message] = {}
+    QuickFIX learns of the messages that it did not send by their number only:
+    `number` is the MsgSeqNum(34) of the next message.
+    """
 
-    def send(self, message_type: str, body: str) -> fix.Message:
-        """Send a message; `body` begins after the header and ends before the trailer.
+    def __init__(self, comp_id: str) -> None:
+        self.session = fix.Session.lookupSession(session_id(comp_id))
 
-        The body is one field to QuickFIX, which neither parses nor sorts it then.
-        """
-        tag, _, rest = body.partition("=")
-        message = self.messages.get((message_type, tag))
-        if message is None:
-            message = self.messages[message_type, tag] = fix.Message()
-            message.getHeader().setField(35, message_type)
-        message.setField(int(tag), rest.removesuffix(SOH))
-        self.session.send(message)
-        return message
+    @property
+    def is_logged_on(self) -> bool:
+        return bool(self.session.isLoggedOn())
 
-    def number_of(self, message: fix.Message) -> int:
-        """MsgSeqNum(34) of the last message of its type that was sent."""
-        return int(message.getHeader().getField(34))
+    def receive(self, message: bytes, number: int) -> None:
+        """Handle a whole message of the client."""
+        self.session.setNextSenderMsgSeqNum(number)
+        # A character is a byte, so that any bytes reach it.
+        self.session.next(message.decode("latin-1"), fix.UtcTimeStamp.now())
+
+    def tick(self, number: int) -> None:
+        """Send what is due: a Heartbeat, a TestRequest, a Logout."""
+        self.session.setNextSenderMsgSeqNum(number)
+        self.session.next(fix.UtcTimeStamp.now())
 
     def log_out(self, text: str) -> None:
-        """Send a Logout within a second; QuickFIX then takes no Logon of the CompID."""
+        """Have the next `tick` send a Logout."""
         self.session.logout(text)
+
+    def disconnect(self) -> None:
+        """The connection has ended."""
+        self.session.disconnect()
 
     def allow_logons(self) -> None:
         self.session.logon()

@@ -57,8 +57,7 @@ class Journal(fix.Log):
             self.log(logging.DEBUG, "%s < %s", text)
 
     def onOutgoing(self, text: str) -> None:  # noqa: N802
-        if logger.isEnabledFor(logging.DEBUG):
-            self.log(logging.DEBUG, "%s > %s", text)
+        """`outbound.py` logs what is sent."""
 
     def onEvent(self, text: str) -> None:  # noqa: N802
         if text.startswith(EARLY):

@@ -8,14 +8,8 @@ from django.conf import settings
 from marketdata.fix.protocol.dictionary import STOCK_DICTIONARY
 from marketdata.fix.protocol.rules import BEGIN_STRING, CLOCK_SECONDS
 
-SEND_BUFFER = 212_992
-"""Bytes; well over a session's window, so that no sender waits for its client."""
 DEFAULTS = {
     "ConnectionType": "acceptor",
-    "SocketNodelay": "Y",
-    "SocketSendBufferSize": SEND_BUFFER,
-    # The engine listens on every address. No setting changes this.
-    "AllowedRemoteAddresses": "127.0.0.1",
     "NonStopSession": "Y",
     "ResetOnLogon": "Y",
     # A ResendRequest is answered with a gap fill: stale book changes help no one.
@@ -23,6 +17,8 @@ DEFAULTS = {
     # The listener is stricter with Logons; later messages may lag: clients are busy.
     "CheckLatency": "Y",
     "MaxLatency": CLOCK_SECONDS,
+    # `inbound.py` has checked both.
+    "ValidateLengthAndChecksum": "N",
     "UseDataDictionary": "N",
 }
 
@@ -31,9 +27,9 @@ def session_id(comp_id: str) -> fix.SessionID:
     return fix.SessionID(BEGIN_STRING, settings.FIX_COMP_ID, comp_id)
 
 
-def settings_text(comp_ids: Sequence[str], port: int) -> str:
+def settings_text(comp_ids: Sequence[str]) -> str:
     """The sessions of a pool, as QuickFIX reads them."""
-    lines = ["[DEFAULT]", f"SocketAcceptPort={port}"]
+    lines = ["[DEFAULT]"]
     lines += [f"{name}={value}" for name, value in DEFAULTS.items()]
     for comp_id in comp_ids:
         lines += ["[SESSION]", f"BeginString={BEGIN_STRING}"]
@@ -48,15 +44,14 @@ def new_acceptor(
     stores: fix.MessageStoreFactory,
     logs: fix.LogFactory,
     comp_ids: Sequence[str],
-    port: int,
-) -> fix.ThreadedSocketAcceptor:
+) -> fix.SocketAcceptor:
     """An acceptor with its sessions, not started.
 
     It keeps no reference to the other arguments: the caller must, as long as it lives.
     """
     pool = fix.SessionSettings()
-    pool.setFromString(settings_text(comp_ids, port))
-    acceptor = fix.ThreadedSocketAcceptor(application, stores, pool, logs)
+    pool.setFromString(settings_text(comp_ids))
+    acceptor = fix.SocketAcceptor(application, stores, pool, logs)
     # A dictionary takes 2.6 MB and QuickFIX copies it for each session; messages are
     # only ever compared with it, so that one does for all.
     sessions = [fix.Session.lookupSession(session_id(one)) for one in comp_ids]

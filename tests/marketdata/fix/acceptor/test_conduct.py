@@ -2,13 +2,9 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from threading import Thread
-from typing import Any
 
 import pytest
 
-from marketdata.fix.acceptor import sessions
-from marketdata.fix.acceptor.session import LiveSession
 from marketdata.fix.client.client import Client
 from marketdata.fix.client.initiator import ANSWER_SECONDS, LoggedOut
 from marketdata.fix.protocol.rules import PROBE_BYTES
@@ -93,28 +89,10 @@ def test_a_gap_that_swallows_a_test_request_ends_nobody(bench: Bench, monkeypatc
         client.instruments()
         live = bench.sessions.live[client.sender]
         live.window.sent += PROBE_BYTES
-        live.wake.set()
+        bench.call(live.wake)
         # As if it had been lost: the next message shows the gap.
         assert read(client).type == "1"
         client.send("1", (112, "gap"))
         for _ in range(3):
             client.receive(0.5)
         assert (client.gaps, live.logout_reason) == (1, "")
-
-
-def test_tells_a_session_that_has_not_quite_begun(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-):
-    """A Logon is answered before its session begins."""
-
-    def begun_late(*arguments: Any) -> LiveSession:
-        ending.start()
-        ending.join(LATE)
-        return LiveSession(*arguments)
-
-    monkeypatch.setattr(sessions, "LiveSession", begun_late)
-    client = bench.client()
-    ending = Thread(target=bench.sessions.end_now, args=(client.sender, "too soon"))
-    with client, pytest.raises(LoggedOut, match="too soon"):
-        client.receive()
-    ending.join()

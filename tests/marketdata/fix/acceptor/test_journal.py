@@ -40,7 +40,7 @@ def test_an_event_that_quotes_a_message_is_cut(caplog):
     assert caplog.messages == ["P1: No session for: "]
 
 
-def test_a_session_leaves_no_ticket_and_no_message_in_the_log(caplog):
+def test_a_session_leaves_no_key_and_no_message_in_the_log(caplog):
     caplog.set_level(logging.DEBUG)
     with running_engine([new_book("LUM")]) as bench:
         client = bench.client()
@@ -52,6 +52,7 @@ def test_a_session_leaves_no_ticket_and_no_message_in_the_log(caplog):
     assert f"{client.sender} < 8=FIX.4.4|" in caplog.text
     said = [one.message for one in caplog.records if one.levelno >= logging.INFO]
     assert said == [
+        f"{client.sender} (login) logs on from 127.0.0.1",
         f"{client.sender} is logged on",
         f"{client.sender} disconnected: logged out by the partner",
     ]

@@ -11,7 +11,6 @@ from asyncio.sslproto import SSLProtocol
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from queue import Queue
 
 import pytest
 from django.db import connection, transaction
@@ -19,150 +18,74 @@ from django.db import connection, transaction
 from accounts.keys.models import ApiKey
 from accounts.keys.uses import uses
 from marketdata.fix.acceptor import listener as listeners
-from marketdata.fix.acceptor import proxy
+from marketdata.fix.acceptor import relay
 from marketdata.fix.acceptor.listener import Listener
 from marketdata.fix.acceptor.logon import (
     CREDENTIALS_REFUSED,
     TOO_MANY_FAILURES,
-    Admissions,
 )
 from marketdata.fix.acceptor.sockets import tls_context
 from marketdata.fix.protocol import wire
 from marketdata.fix.protocol.rules import TOO_LONG
 from partnerapi.core import sparing_log
 from partnerapi.core.addresses import address_of, source
-from tests.marketdata.fix.peers import Echo, Partner, echo, logon
+from tests.marketdata.fix.engines import listening
+from tests.marketdata.fix.peers import Partner, logon, message
 from tests.waiting import PATIENCE_SECONDS, until
-
-
-@pytest.fixture
-def engine() -> Iterator[Echo]:
-    with echo() as server:
-        yield server
-
 
 Start = Callable[..., Listener]
 MOST_PASSED_BY = 100
 
 
 @pytest.fixture
-def start(engine: Echo, any_port: None, caplog) -> Iterator[Start]:
-    caplog.set_level(logging.INFO, "marketdata")
+def start(any_port: None, caplog) -> Iterator[Start]:
+    caplog.set_level(logging.DEBUG, "marketdata")
     with ExitStack() as started:
 
         def start(context: ssl.SSLContext | None = None) -> Listener:
-            listener = Listener(Admissions(), engine.port, context)
-            listener.listen()
-            listener.start()
-            started.callback(listener.stop)
-            return listener
+            return started.enter_context(listening(context))
 
         yield start
 
 
-def ping(partner: Partner, number: int = 2) -> None:
-    sent = wire.encode([(35, 1), (34, number), (112, "x" * 50)])
-    partner.send(sent)
-    assert partner.receive().raw == sent
+def ping(partner: Partner, number: int = 2, text: str = "x" * 50) -> None:
+    partner.send(message("1", number, (112, text)))
+    while (answer := partner.receive()).get(112) != text:
+        pass
+    assert answer.type == "0"
 
 
 def test_an_admitted_logon_reaches_the_engine_without_the_key(
-    start, engine, committed_key, caplog
+    start, committed_key, caplog
 ):
     listener = start()
     with Partner(listener.port) as partner:
         partner.send(logon(committed_key, t553="acme_co", t58="abc"))
-        seen = partner.receive()
-        admission = listener.admissions.redeem(seen.get(554), "PARTNER001")
-        assert admission.login == "acme_co"
-        tags = [tag for tag, _ in seen.fields]
-        assert tags == [8, 9, 35, 34, 49, 52, 56, 98, 108, 141, 554, 10]
+        answer = partner.receive()
+        assert [answer.get(tag) for tag in (35, 34, 108, 141)] == ["A", "1", "30", "Y"]
         ping(partner)
-        assert listener.admissions.live_admissions() == [admission]
-    assert engine.ended.wait(PATIENCE_SECONDS)
-    until(lambda: not listener.admissions.live_admissions())
-    assert committed_key.encode() not in engine.logons[0].raw
+        [session] = listener.sessions.live.values()
+        assert session.admission.login == "acme_co"
+    until(lambda: not listener.sessions.live)
+    seen = next(text for text in caplog.messages if "PARTNER001 < 8=" in text)
+    tags = [field.partition("=")[0] for field in seen.partition(" < ")[2].split("|")]
+    assert tags == [
+        *["8", "9", "35", "34", "49", "52", "56", "98", "108", "141", "10"],
+        "",
+    ]
     assert committed_key not in caplog.text
     assert "PARTNER001 (acme_co) logs on from 127.0.0.1" in caplog.text
 
 
-def test_a_logon_waits_for_the_end_of_the_session_before(
-    start, engine, committed_key, caplog
-):
-    listener = start()
-    engine.refusals = 3
-    with Partner(listener.port) as partner:
-        partner.send(logon(committed_key))
-        assert partner.receive().type == "A"
-        ping(partner)
-    engine.refusals = 1_000
-    with Partner(listener.port) as partner:
-        began = time.monotonic()
-        partner.send(logon(committed_key))
-        assert partner.is_cut()
-        assert time.monotonic() - began >= proxy.AGAIN_SECONDS
-    assert "the engine did not accept the Logon of PARTNER001" in caplog.text
-
-
-def test_the_engine_settles_after_a_connection_that_it_refused(
-    start, engine, committed_key
-):
-    listener = start()
-    engine.refusals = 1
-    with Partner(listener.port) as partner:
-        partner.send(logon(committed_key))
-        assert partner.receive().type == "A"
-    refused, taken = engine.begun
-    assert taken - refused >= proxy.SETTLE_SECONDS
-
-
-def test_the_engine_settles_after_each_end_of_a_connection(
-    start, engine, committed_key, monkeypatch, caplog
-):
-    # Long enough that the second ends before the third is let in for the first.
-    monkeypatch.setattr(proxy, "SETTLE_SECONDS", 2.0)
-    listener = start()
-    with ExitStack() as stack:
-        first, second, third = (
-            stack.enter_context(Partner(listener.port)) for _ in range(3)
-        )
-        for partner, name in ((first, "PARTNER001"), (second, "PARTNER002")):
-            partner.send(logon(committed_key, t49=name))
-            assert partner.receive().type == "A"
-        first.socket.close()
-        assert engine.ended.wait(PATIENCE_SECONDS)
-        third.send(logon(committed_key))
-        until(lambda: caplog.text.count("PARTNER001 (acme_co) logs on") == 2)
-        second_ended = time.monotonic()
-        second.socket.close()
-        assert third.receive().type == "A"
-    assert engine.begun[2] - second_ended >= proxy.SETTLE_SECONDS
-
-
-def test_nobody_waits_for_ever_for_an_engine_that_says_nothing(
-    any_port, committed_key, monkeypatch, caplog
-):
-    monkeypatch.setattr(proxy, "ANSWER_SECONDS", 0.2)
-    with socket.create_server(("127.0.0.1", 0)) as stuck:
-        listener = Listener(Admissions(), stuck.getsockname()[1])
-        listener.listen()
-        listener.start()
-        with Partner(listener.port) as partner:
-            partner.send(logon(committed_key))
-            assert partner.is_cut()
-        listener.stop()
-    assert "was disconnected: the engine does not answer the Logon" in caplog.text
-
-
 def test_bytes_that_follow_the_logon_are_passed_on(start, committed_key):
     listener = start()
-    request = wire.encode([(35, "V"), (34, 2), (262, "a")])
+    first, second = (message("1", n, (112, str(n))) for n in (2, 3))
     with Partner(listener.port) as partner:
-        partner.send(logon(committed_key) + request + request[:10])
+        partner.send(logon(committed_key) + first + second[:10])
         assert partner.receive().type == "A"
-        assert partner.receive().raw == request
-        partner.send(request[10:])
-        assert partner.receive().raw == request
+        assert partner.receive().get(112) == "2"
+        partner.send(second[10:])
+        assert partner.receive().get(112) == "3"
 
 
 def test_a_logon_may_come_byte_by_byte(start, committed_key):
@@ -186,7 +109,7 @@ def test_a_logon_may_come_byte_by_byte(start, committed_key):
     ],
 )
 def test_a_refused_logon_is_answered_by_a_logout(
-    start, engine, committed_key, changed, told, caplog
+    start, committed_key, changed, told, caplog
 ):
     listener = start()
     with Partner(listener.port) as partner:
@@ -200,7 +123,7 @@ def test_a_refused_logon_is_answered_by_a_logout(
     assert told in logout.get(58)
     assert told in caplog.text
     assert committed_key not in caplog.text
-    assert engine.logons == []
+    assert not listener.sessions.live
 
 
 def test_says_that_keys_can_not_be_looked_up(start, committed_key, caplog):
@@ -237,7 +160,7 @@ def test_says_that_keys_can_not_be_looked_up(start, committed_key, caplog):
     ],
 )
 def test_what_is_no_logon_is_cut_without_a_word(
-    start, engine, committed_key, change, why, caplog, monkeypatch
+    start, committed_key, change, why, caplog, monkeypatch
 ):
     # The listener waits only for an incomplete Logon.
     waits = 0.5 if why == "no complete Logon" else PATIENCE_SECONDS
@@ -249,7 +172,7 @@ def test_what_is_no_logon_is_cut_without_a_word(
     until(lambda: "127.0.0.1 was disconnected: " in caplog.text)
     assert why in caplog.text
     assert committed_key not in caplog.text
-    assert engine.logons == []
+    assert not listener.sessions.live
 
 
 def test_who_asks_for_somebody_else_gets_no_answer(start, committed_key, caplog):
@@ -317,60 +240,52 @@ def test_a_flood_does_not_fill_the_log(start, committed_key, caplog, monkeypatch
     assert len(lines) == 1
 
 
-def test_a_client_that_does_not_read_is_cut(
-    start, engine, committed_key, monkeypatch, caplog
-):
-    monkeypatch.setattr(proxy, "STALL_SECONDS", 0.5)
+def test_a_client_that_does_not_read_is_cut(start, committed_key, monkeypatch, caplog):
+    """Its TestRequests cause more bytes than its sockets and the buffer hold."""
+    monkeypatch.setattr(relay, "STALL_SECONDS", 0.5)
     listener = start()
     with Partner(listener.port) as slow, Partner(listener.port) as live:
-        for partner, name in ((slow, "PARTNER001"), (live, "PARTNER002")):
+        for partner, name in ((slow, "PARTNER002"), (live, "PARTNER001")):
             partner.send(logon(committed_key, t49=name))
             partner.receive()
-        flood = threading.Thread(target=push_until_cut, args=(engine.connections[0],))
+        flood = threading.Thread(target=push_until_cut, args=(slow,))
         flood.start()
-        for number in range(100):
+        for number in range(40):
             ping(live, number + 2)
         flood.join(PATIENCE_SECONDS)
         assert not flood.is_alive()
-        ping(live)
     until(lambda: "it read too slowly" in caplog.text)
     assert (
-        "PARTNER001 (acme_co) was disconnected: it read too slowly for 0 s"
+        "PARTNER002 (acme_co) was disconnected: it read too slowly for 0 s"
         in caplog.text
     )
 
 
-def push_until_cut(sending: socket.socket) -> None:
-    with sending:
-        try:
-            while True:
-                sending.sendall(bytes(65536))
-        except OSError:
-            pass
+def push_until_cut(slow: Partner) -> None:
+    with suppress(OSError):
+        for number in range(2, 1_000):
+            asked = message("1", number, (112, "x" * 60_000))
+            slow.send(resealed(asked.replace(b"PARTNER001", b"PARTNER002")))
 
 
-def told_by(listener) -> Queue[tuple[str, str]]:
-    """The reasons that sessions get when they end."""
-    told: Queue[tuple[str, str]] = Queue()
-    listener.proxy.end_now = lambda *each: told.put(each)
-    return told
+def resealed(sent: bytes) -> bytes:
+    """With the right CheckSum(10)."""
+    return b"%s10=%03d\x01" % (sent[:-7], sum(sent[:-7]) % 256)
 
 
 def test_a_message_without_an_end_is_cut(start, committed_key):
     listener = start()
-    told = told_by(listener)
     with Partner(listener.port) as partner:
         partner.send(logon(committed_key))
         assert partner.receive().type == "A"
         with suppress(OSError):
             partner.send(b"8=FIX.4.4\x019=99999\x0135=0\x0158=" + b"x" * 70_000)
-        assert told.get(timeout=PATIENCE_SECONDS) == ("PARTNER001", TOO_LONG)
+        assert partner.receive().get(58) == TOO_LONG
 
 
 @pytest.mark.parametrize("pieces", [1, 40])
 def test_a_message_that_announces_too_much_is_cut(start, committed_key, pieces):
     listener = start()
-    told = told_by(listener)
     with Partner(listener.port) as partner:
         partner.send(logon(committed_key))
         assert partner.receive().type == "A"
@@ -379,36 +294,21 @@ def test_a_message_that_announces_too_much_is_cut(start, committed_key, pieces):
         with suppress(OSError):
             for start_at in range(0, len(announced), step):
                 partner.send(announced[start_at : start_at + step])
-        assert told.get(timeout=PATIENCE_SECONDS) == ("PARTNER001", TOO_LONG)
-
-
-def test_what_the_engine_says_last_is_read_before_the_end(start, engine, committed_key):
-    listener = start()
-    with Partner(listener.port) as partner:
-        partner.send(logon(committed_key))
-        partner.receive()
-        engine.connections[0].sendall(wire.encode([(35, 5), (58, "going down")]))
-        engine.connections[0].shutdown(socket.SHUT_RDWR)
-        assert partner.receive().get(58) == "going down"
-        assert partner.is_cut()
+        assert partner.receive().get(58) == TOO_LONG
 
 
 def test_a_client_that_ends_still_gets_what_it_is_owed(start, committed_key):
     listener = start()
     with Partner(listener.port) as partner:
-        sent = wire.encode([(35, 5), (34, 2)])
-        partner.send(logon(committed_key) + sent)
+        partner.send(logon(committed_key) + message("5", 2))
         partner.socket.shutdown(socket.SHUT_WR)
-        assert partner.receive().type == "A"
-        assert partner.receive().raw == sent
+        assert [partner.receive().type for _ in range(2)] == ["A", "5"]
         assert partner.is_cut()
 
 
-def test_stops_at_once_and_ends_everybody(engine, any_port, committed_key, monkeypatch):
+def test_stops_at_once_and_ends_everybody(start, committed_key, monkeypatch):
     monkeypatch.setattr(listeners, "LOGON_SECONDS", 2 * PATIENCE_SECONDS)
-    listener = Listener(Admissions(), engine.port)
-    listener.listen()
-    listener.start()
+    listener = start()
     with Partner(listener.port) as live, Partner(listener.port) as silent:
         live.send(logon(committed_key))
         live.receive()
@@ -491,9 +391,9 @@ def test_silence_trickles_and_wrong_keys_do_not_hold_up_a_session(
         def beat() -> None:
             while not over.is_set():
                 before = len(refused)
-                ping(live)
+                ping(live, len(passed_by) + 2)
                 passed_by.append(len(refused) - before)
-                time.sleep(0.01)
+                time.sleep(0.06)
 
         def trickle(partner: Partner) -> None:
             for byte in logon(committed_key)[:6]:

@@ -91,40 +91,11 @@ def test_takes_a_comp_id_from_its_networks_only(admissions, acme, token):
     assert refusal(admissions, wrong, ELSEWHERE) == CREDENTIALS_REFUSED
 
 
-def test_admits_a_key_and_hands_it_over_once(admissions, acme, token):
+def test_an_admission_acts_for_the_partner_of_its_key(admissions, acme, token):
     admission = admissions.admit(logon(token), HERE, NOW)
     assert (admission.comp_id, admission.login) == ("PARTNER001", "acme_co")
     assert admission.caller.partner_id == str(acme.pk)
     assert admission.caller.granted_issuers == frozenset()
-    assert admission.ticket not in repr(admission)
-    assert admissions.live_admissions() == []
-    assert admissions.redeem(admission.ticket, "PARTNER001") is admission
-    assert admissions.live_admissions() == [admission]
-    assert admissions.redeem(admission.ticket, "PARTNER001") is None
-
-
-def test_a_ticket_is_good_for_its_own_session_only(admissions, token):
-    admission = admissions.admit(logon(token), HERE, NOW)
-    assert admissions.redeem(admission.ticket, "PARTNER002") is None
-    assert admissions.redeem(admission.ticket, "PARTNER001") is None
-    assert admissions.redeem("", "PARTNER001") is None
-
-
-def test_a_ticket_is_refused_when_its_time_is_over(admissions, token, monkeypatch):
-    monkeypatch.setattr("marketdata.fix.acceptor.logon.TICKET_SECONDS", 0)
-    late = admissions.admit(logon(token), HERE, NOW)
-    assert admissions.redeem(late.ticket, "PARTNER001") is None
-    assert admissions.waiting == {}
-
-
-def test_who_has_left_is_no_longer_there_but_its_successor_is(admissions, token):
-    first, second = (admissions.admit(logon(token), HERE, NOW) for _ in range(2))
-    admissions.redeem(first.ticket, "PARTNER001")
-    admissions.redeem(second.ticket, "PARTNER001")
-    admissions.on_disconnect(first)
-    assert admissions.live_admissions() == [second]
-    admissions.on_disconnect(second)
-    assert admissions.live_admissions() == []
 
 
 def test_takes_the_key_whole_with_its_login_or_split(admissions, token):
@@ -309,19 +280,14 @@ def test_remembers_a_bounded_number_of_logins():
 
 @pytest.fixture
 def session(admissions, token) -> Admission:
-    admission = admissions.admit(logon(token), HERE, NOW)
-    admissions.redeem(admission.ticket, "PARTNER001")
-    return admission
+    return admissions.admit(logon(token), HERE, NOW)
 
 
-def test_a_session_goes_on_while_nothing_changes(
-    admissions, session, django_assert_num_queries
-):
+def test_a_session_goes_on_while_nothing_changes(session, django_assert_num_queries):
     with django_assert_num_queries(1):
-        assert reasons_to_end(admissions, timezone.now()) == {}
-    admissions.on_disconnect(session)
+        assert reasons_to_end([session], timezone.now()) == {}
     with django_assert_num_queries(0):
-        assert reasons_to_end(admissions, timezone.now()) == {}
+        assert reasons_to_end([], timezone.now()) == {}
 
 
 @pytest.mark.parametrize(
@@ -334,31 +300,31 @@ def test_a_session_goes_on_while_nothing_changes(
         (lambda: ApiKey.objects.update(scopes=[]), SCOPE_REFUSED),
     ],
 )
-def test_a_session_ends_when_it_may_no_longer_be(admissions, session, change, told):
+def test_a_session_ends_when_it_may_no_longer_be(session, change, told):
     change()
-    [(comp_id, text)] = reasons_to_end(admissions, timezone.now()).items()
+    [(comp_id, text)] = reasons_to_end([session], timezone.now()).items()
     assert comp_id == "PARTNER001"
     assert told in text
 
 
-def test_a_session_ends_when_its_key_expires(admissions, session):
+def test_a_session_ends_when_its_key_expires(session):
     at = timezone.now()
     ApiKey.objects.update(expires_at=at + timedelta(minutes=1))
-    assert reasons_to_end(admissions, at) == {}
-    assert list(reasons_to_end(admissions, at + timedelta(minutes=1))) == ["PARTNER001"]
+    assert reasons_to_end([session], at) == {}
+    assert list(reasons_to_end([session], at + timedelta(minutes=1))) == ["PARTNER001"]
 
 
-def test_grants_follow_the_database(world: World, admissions, session, acme):
+def test_grants_follow_the_database(world: World, session, acme):
     listed = str(world.listed.pk)
     assert not session.caller.may_see(listed)
     approved_grant(acme, world.listed)
-    reasons_to_end(admissions, timezone.now())
+    reasons_to_end([session], timezone.now())
     assert session.caller.granted_issuers == {listed}
     assert session.caller.may_see(listed)
     approved_grant(acme)
-    reasons_to_end(admissions, timezone.now())
+    reasons_to_end([session], timezone.now())
     assert session.caller.may_see(str(world.quiet.pk))
     for grant in IssuerGrant.objects.live().filter(partner=acme):
         grants.end(grant, asker())
-    reasons_to_end(admissions, timezone.now())
+    reasons_to_end([session], timezone.now())
     assert not session.caller.may_see(listed)

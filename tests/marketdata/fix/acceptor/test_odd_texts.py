@@ -7,7 +7,6 @@ import pytest
 from django.utils import timezone
 
 from accounts.keys.models import Partner
-from marketdata.fix.acceptor.logon import Admissions
 from marketdata.fix.acceptor.supervision import Supervisor
 from marketdata.fix.client.initiator import Initiator
 from marketdata.fix.protocol.rules import LONGEST_REFERENCE
@@ -39,7 +38,7 @@ def test_any_reason_of_a_logout_can_be_written_down(bench, db):
     comp_ids = bench.comp_ids
     partner = Partner.objects.create(login="acme_co", name="Acme")
     FixSession.objects.create(comp_id=comp_ids[0], partner=partner)
-    supervisor = Supervisor(Admissions(), bench.sessions)
+    supervisor = Supervisor(bench.sessions)
     client = bench.initiator()
     with logged_on(client, bench):
         send_bytes(client, "5", (58, b"fin de journ\xe9e\x00\n"))

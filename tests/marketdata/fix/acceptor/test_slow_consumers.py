@@ -124,7 +124,8 @@ def test_answers_that_are_read_may_be_any_number(bench, monkeypatch):
     with logged_on(client, bench) as session:
         for _ in range(40):
             assert len(client.instruments()) == 2
-        assert session.queued == session.answered > 10_000
+        assert session.queued == 0
+        assert session.outbound.number > 40
         assert not session.logout_reason
 
 

@@ -1,8 +1,10 @@
 """What is written about sessions, and that they outlive the database."""
 
 import logging
+from collections.abc import Callable
 from datetime import UTC, datetime
 from time import time
+from types import SimpleNamespace
 
 import pytest
 from django.conf import settings
@@ -11,9 +13,9 @@ from django.utils import timezone
 from accounts.keys.models import ApiKey, Partner
 from issuers.callers import caller_of
 from marketdata.books.feed import Feed
-from marketdata.fix.acceptor.logon import Admission, Admissions
+from marketdata.fix.acceptor.liveness import read_signs
+from marketdata.fix.acceptor.logon import Admission
 from marketdata.fix.acceptor.sessions import Status
-from marketdata.fix.acceptor.signs import read_signs
 from marketdata.fix.acceptor.supervision import Supervisor
 from marketdata.models import FixSession
 from tests.owner import tamper
@@ -34,6 +36,9 @@ class Sessions:
     def status(self) -> dict[str, Status]:
         return self.told
 
+    def from_thread(self, call: Callable[..., object], *arguments: object) -> None:
+        call(*arguments)
+
     def look(self) -> None:
         """Nothing is sent."""
 
@@ -48,7 +53,7 @@ def sessions() -> Sessions:
 
 @pytest.fixture
 def supervisor(sessions: Sessions) -> Supervisor:
-    return Supervisor(Admissions(), sessions)
+    return Supervisor(sessions)
 
 
 @pytest.fixture
@@ -96,11 +101,10 @@ def test_writes_those_that_changed_in_one_statement(
 
 
 @pytest.fixture
-def admitted(committed_key: str, supervisor: Supervisor) -> Admission:
+def admitted(committed_key: str, sessions: Sessions) -> Admission:
     key = ApiKey.objects.select_related("partner").get()
     admission = Admission("PARTNER001", str(key.pk), caller_of(key))
-    supervisor.admissions.waiting[admission.ticket] = float("inf"), admission
-    supervisor.admissions.redeem(admission.ticket, "PARTNER001")
+    sessions.live = {"PARTNER001": SimpleNamespace(admission=admission)}
     return admission
 
 
@@ -138,10 +142,10 @@ def test_forgets_who_was_connected_when_the_last_one_was_killed(
 def test_leaves_a_sign_of_life_until_it_is_told_to_end(
     supervisor: Supervisor, sessions: Sessions
 ):
-    sessions.live = {"PARTNER001": object()}
+    sessions.live = {}
     supervisor.start()
     # An acceptor that another test has killed may have left one.
-    until(lambda: [sign.sessions for sign in read_signs()] == [1])
+    until(lambda: [sign.sessions for sign in read_signs()] == [0])
     [sign] = read_signs()
     assert sign.place.endswith(f":{settings.FIX_PORT}")
     assert abs(time() - sign.at) < PATIENCE_SECONDS

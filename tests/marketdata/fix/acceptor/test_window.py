@@ -30,7 +30,6 @@ def test_is_open_below_its_size(sent, may_send, is_probe_due):
     window = Window()
     window.sent = sent
     assert (window.may_send, window.is_probe_due) == (may_send, is_probe_due)
-    assert window.seconds_left(NOON) is None
     assert not window.is_overdue(NOON)
 
 
@@ -69,28 +68,25 @@ def test_another_heartbeat_acknowledges_nothing(text):
     window = probed(PROBE_BYTES)
     assert not window.answer(text)
     assert window.acknowledged == 0
-    assert window.seconds_left(NOON) == CREDIT_SECONDS
 
 
 @pytest.mark.parametrize(
-    ("seconds", "left", "is_overdue"),
+    ("seconds", "is_overdue"),
     [
-        (0.0, CREDIT_SECONDS, False),
-        (CREDIT_SECONDS - 0.5, 0.5, False),
-        (CREDIT_SECONDS, 0.0, True),
-        (CREDIT_SECONDS + 5, 0.0, True),
+        (0.0, False),
+        (CREDIT_SECONDS - 0.5, False),
+        (CREDIT_SECONDS, True),
+        (CREDIT_SECONDS + 5, True),
     ],
 )
-def test_a_test_request_is_overdue_after_its_time(seconds, left, is_overdue):
+def test_a_test_request_is_overdue_after_its_time(seconds, is_overdue):
     window = probed(PROBE_BYTES)
-    assert window.seconds_left(NOON + seconds) == left
     assert window.is_overdue(NOON + seconds) == is_overdue
 
 
 def test_an_answered_test_request_is_never_overdue():
     window = Window()
     assert window.answer(window.new_probe(NOON))
-    assert window.seconds_left(NOON + 2 * CREDIT_SECONDS) is None
     assert not window.is_overdue(NOON + 2 * CREDIT_SECONDS)
 
 

@@ -82,7 +82,9 @@ def test_the_client_of_one_file_goes_to_and_fro(program: Path):
             for line in client.stdout:
                 said.append(line.split(": ")[0])
                 if line.startswith("LUM"):
-                    bench.sessions.end(options["sender"], "The test ends it.")
+                    bench.call(
+                        bench.sessions.end, options["sender"], "The test ends it."
+                    )
                 if len(said) == 4:
                     client.kill()
             watchdog.cancel()

@@ -52,8 +52,8 @@ def pieces(body: str) -> list[str]:
 
 
 def test_a_snapshot_has_bids_then_asks_each_with_its_rank():
-    rest = messages.snapshot(instruments.identity(LUM), LADDER, AT, BOTH)
-    body = messages.market_data("R1", rest)
+    rest = messages.full_refresh(instruments.identity(LUM), LADDER, AT, BOTH)
+    body = messages.named("R1") + rest
     fields_of("W", body)
     assert body.replace("\x01", "|") == (
         "262=R1|55=LUM|48=FR0000120271|22=4|268=3|"
@@ -64,14 +64,14 @@ def test_a_snapshot_has_bids_then_asks_each_with_its_rank():
 
 
 def test_a_snapshot_has_only_the_sides_that_were_asked_for():
-    rest = messages.snapshot(instruments.identity(LUM), LADDER, AT, frozenset("1"))
-    fields = fields_of("W", messages.market_data("R1", rest))
+    rest = messages.full_refresh(instruments.identity(LUM), LADDER, AT, frozenset("1"))
+    fields = fields_of("W", messages.named("R1") + rest)
     assert [value for tag, value in fields if tag == 269] == ["1"]
 
 
 def test_an_empty_book_is_a_snapshot_without_entries():
-    rest = messages.snapshot(instruments.identity(ORB), Ladder((), ()), None, BOTH)
-    body = messages.market_data("R1", rest)
+    rest = messages.full_refresh(instruments.identity(ORB), Ladder((), ()), None, BOTH)
+    body = messages.named("R1") + rest
     fields_of("W", body)
     assert pieces(body) == ["262=R1", "55=ORB", f"48={TOKEN_ID}", "22=8", "268=0"]
 
@@ -82,8 +82,8 @@ def test_an_increment_names_levels_by_side_and_price():
         Update(NEW, ASK, 1234, 10),
         Update(CHANGE, BID, 100, 7),
     ]
-    rest = messages.increment(messages.level_entries("LUM", updates, AT))
-    body = messages.market_data("R1", rest)
+    rest = messages.incremental_refresh(messages.level_entries("LUM", updates, AT))
+    body = messages.named("R1") + rest
     fields_of("X", body)
     assert body.replace("\x01", "|") == (
         f"262=R1|268=3|279=2|269=0|55=LUM|270=0.99|{STAMP}"
@@ -94,8 +94,8 @@ def test_an_increment_names_levels_by_side_and_price():
 
 def test_a_trade_is_a_new_entry_with_its_number_and_instant():
     trade = TradeRow(42, 1005, 3, AT)
-    rest = messages.increment(messages.trade_entries("LUM", [trade]))
-    body = messages.market_data("R1", rest)
+    rest = messages.incremental_refresh(messages.trade_entries("LUM", [trade]))
+    body = messages.named("R1") + rest
     fields_of("X", body)
     assert body.replace("\x01", "|") == (
         f"262=R1|268=1|279=0|269=2|278=42|55=LUM|270=10.05|15=EUR|271=3|{STAMP}"
@@ -107,7 +107,7 @@ def test_figures_of_the_day_have_a_price_or_a_volume():
         messages.figure_update("LUM", NEW, messages.VWAP, 1005, AT),
         messages.figure_update("LUM", CHANGE, messages.VOLUME, 40, AT),
     ]
-    body = messages.market_data("R1", messages.increment(entries))
+    body = messages.named("R1") + messages.incremental_refresh(entries)
     fields_of("X", body)
     assert body.replace("\x01", "|") == (
         f"262=R1|268=2|279=0|269=9|55=LUM|270=10.05|15=EUR|{STAMP}"
@@ -117,8 +117,10 @@ def test_figures_of_the_day_have_a_price_or_a_volume():
         messages.last_trade_entry(TradeRow(42, 1005, 3, AT)),
         messages.figure_entry(messages.VOLUME, 40, AT),
     ]
-    rest = messages.snapshot(instruments.identity(LUM), Ladder((), ()), AT, BOTH, more)
-    body = messages.market_data("R1", rest)
+    rest = messages.full_refresh(
+        instruments.identity(LUM), Ladder((), ()), AT, BOTH, more
+    )
+    body = messages.named("R1") + rest
     fields_of("W", body)
     assert body.replace("\x01", "|") == (
         "262=R1|55=LUM|48=FR0000120271|22=4|268=2|"
@@ -127,8 +129,10 @@ def test_figures_of_the_day_have_a_price_or_a_volume():
 
 
 def test_the_books_number_follows_the_last_entry():
-    rest = messages.increment(messages.trade_entries("LUM", [TradeRow(1, 5, 3, AT)]))
-    body = messages.market_data("R1", rest, 77)
+    rest = messages.incremental_refresh(
+        messages.trade_entries("LUM", [TradeRow(1, 5, 3, AT)])
+    )
+    body = messages.named("R1") + rest + messages.numbering(77)
     assert pieces(body)[-2:] == ["273=09:08:07.065", "5083=77"]
 
 

@@ -15,12 +15,13 @@ import pytest
 
 from marketdata.fix.acceptor.first_message import Cut
 from marketdata.fix.acceptor.listener import Listener
-from marketdata.fix.acceptor.logon import ELSEWHERE, Admissions
-from marketdata.fix.acceptor.proxied import address_in
+from marketdata.fix.acceptor.logon import ELSEWHERE
+from marketdata.fix.acceptor.proxy_protocol import address_in
 from marketdata.fix.acceptor.sockets import tls_context
 from marketdata.models import FixSession
 from partnerapi.core.addresses import address_of
-from tests.marketdata.fix.peers import Partner, echo, logon
+from tests.marketdata.fix.engines import listening
+from tests.marketdata.fix.peers import Partner, logon
 
 FIRST, SECOND, SITE = "203.0.113.9", "198.51.100.3", "203.0.113.0/24"
 PROXY = address_of("127.0.0.1")
@@ -61,13 +62,8 @@ def listener(
 ) -> Iterator[Listener]:
     settings.FIX_TRUSTED_PROXIES = [ip_network("127.0.0.0/8")]
     caplog.set_level(logging.INFO, "marketdata")
-    with echo() as engine:
-        context = tls_context(*map(str, certificate))
-        listener = Listener(Admissions(), engine.port, context)
-        listener.listen()
-        listener.start()
+    with listening(tls_context(*map(str, certificate))) as listener:
         yield listener
-        listener.stop()
 
 
 @pytest.fixture

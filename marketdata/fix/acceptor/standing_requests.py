@@ -1,10 +1,9 @@
 """Requests of a session that are answered again; requests for books are elsewhere."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from threading import Lock
 from typing import NamedTuple
 
-MOST_WATCHES = 200
+MOST_STANDING = 200
 """Of a session: requests with SubscriptionRequestType(263)=1 that stand."""
 
 
@@ -16,26 +15,20 @@ class Reply(NamedTuple):
     bodies: Iterable[str]
 
 
-class Watches:
-    """By type and id of a request: the question to repeat, and the last answer.
-
-    The engine's threads keep them, the session's thread asks.
-    """
+class StandingRequests:
+    """By type and id of a request: the question to repeat, and the last answer."""
 
     def __init__(self) -> None:
         self.standing: dict[tuple[str, str], tuple[Callable[[], Reply], Hashable]] = {}
-        self.lock = Lock()
 
     def is_full(self, key: tuple[str, str]) -> bool:
-        return len(self.standing) >= MOST_WATCHES and key not in self.standing
+        return len(self.standing) >= MOST_STANDING and key not in self.standing
 
     def keep(self, key: tuple[str, str], ask: Callable[[], Reply], said: Reply) -> None:
-        with self.lock:
-            self.standing[key] = ask, said.gist
+        self.standing[key] = ask, said.gist
 
     def end(self, key: tuple[str, str]) -> None:
-        with self.lock:
-            self.standing.pop(key, None)
+        self.standing.pop(key, None)
 
     def changed_replies(self) -> Iterator[Reply]:
         """The replies that differ from the last ones given."""
@@ -43,7 +36,5 @@ class Watches:
             reply = ask()
             if reply.gist == gist:
                 continue
-            with self.lock:
-                if key in self.standing:
-                    self.standing[key] = ask, reply.gist
+            self.standing[key] = ask, reply.gist
             yield reply

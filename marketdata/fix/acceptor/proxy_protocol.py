@@ -21,7 +21,7 @@ def is_trusted(address: Address) -> bool:
     return any(address in network for network in settings.FIX_TRUSTED_PROXIES)
 
 
-async def told_address(
+async def stated_address(
     loop: asyncio.AbstractEventLoop, connection: socket.socket, proxy: Address
 ) -> Address:
     """The address that the line states; the proxy's own if the line has none.
