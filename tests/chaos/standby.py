@@ -42,6 +42,9 @@ TABLE = (
     "query ($id: ID!, $date: Time) { issuer(id: $id) { capitalizationTable(date: $date)"
     " { date holderCount tokens { totalBalancesSupply } } } }"
 )
+CHECK = (
+    "query ($input: PlaceOrderInput!) { checkOrder(input: $input) { allowed code } }"
+)
 VIEWER = "{ viewer { login settledAt } }"
 PUBLIC = "{ issuers(first: 1) { totalCount } }"
 SERVED = """
@@ -127,7 +130,9 @@ class Register:
         from issuers.register import ledger
         from partnerapi.sandbox.data.approvals import approved_grant
         from tests.issuers.register import new_issuer, people
+        from tests.marketdata.trading.trading import new_market
 
+        self.market = new_market()
         issuer = new_issuer()
         self.issuer = str(issuer.pk)
         self.token = Token.objects.create(issuer=issuer, name="Unit", symbol="U")
@@ -208,6 +213,17 @@ def beside_the_primary(
     report.claim("doctor names a DATABASE_URL that is a standby's", named, says)
 
 
+def order_of(account: Any, market: Any) -> dict[str, Any]:
+    return {
+        "accountID": f"Account|{account}",
+        "tokenID": f"Token|{market.pk}",
+        "side": "BUY",
+        "quantity": 1,
+        "limitPrice": 100,
+        "timeInForce": "GTC",
+    }
+
+
 def of_database(url: str) -> str:
     """What `doctor` says of the database of a DATABASE_URL."""
     ended = subprocess.run(
@@ -257,6 +273,11 @@ def in_place_of_the_primary(
         report.claim("up to there all is settled", settled == committed, settled)
         code = partner.ask(CHANGE, input=values).code
         report.claim("a mutation is refused", code == "503 UNAVAILABLE", code)
+        checked = partner.ask(CHECK, input=order_of(parts["account"], register.market))
+        said = checked.data and checked.data["checkOrder"]["code"]
+        report.claim(
+            "a dry run of an order is answered", said == "ACCOUNT_NOT_ACTIVE", checked
+        )
         until(lambda: partner.send("GET", "/readyz")[0] == 200)
         report.claim("the server is ready", True)
         until(lambda: impatient.ask(VIEWER).code == "503 UNAVAILABLE")

@@ -7,5 +7,5 @@ def test_a_standby_answers_beside_the_primary_and_in_its_place(
 ):
     # Where a claim does not hold, the command ends with exit code 1.
     report = run("standby")
-    assert len(report["claims"]) == 13
+    assert len(report["claims"]) == 14
     assert report["outage"].keys() == {"200"}

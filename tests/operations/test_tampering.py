@@ -403,7 +403,7 @@ PEOPLE = {
     "an account opened by INSERT": (
         "INSERT INTO accounts_account (id, partner_id, user_id, status, changes)"
         f" VALUES ({NEW}, :partner, :frozen_user, 'PENDING', 0)",
-        DENIED,
+        "has no history",
     ),
     "an account given away": (
         "SELECT accounts_join(:buyer, :frozen_user)",
@@ -606,7 +606,6 @@ AREAS = {
 }  # fmt: skip
 OPEN = {
     "a suspension by no one",
-    "an account opened by INSERT",
 }
 """Not refused as AREAS says, yet."""
 POSSIBLE = {
