@@ -11,7 +11,7 @@ from partnerapi.exports.download import download
 from partnerapi.gateway.views import graphql_view
 from partnerapi.operations import probes
 from partnerapi.schema import schema
-from partnerapi.site import docs, feed, pages, search
+from partnerapi.site import docs, feed, pages, search, statements
 
 handler500 = pages.answer_failure
 
@@ -39,6 +39,9 @@ FOR_PARTNERS = [
     path("docs/<slug:name>", docs.page, name="docs_page"),
     path("documents/<uuid:pk>/<str:name>", pages.document, name="document"),
     path("exports/<uuid:pk>", download, name="export"),
+    path("statements", statements.listing, name="statements"),
+    path("statements/<int:number>", statements.statement, name="statement"),
+    path(".well-known/partner-api-keys.json", statements.keys, name="statement_keys"),
 ]
 FOR_DESKS = [
     path("partner", desk.show_usage, name="desk"),

@@ -42,10 +42,17 @@ def chain_lines(
 ) -> Iterator[ChainLine]:
     """Each line in order, up to number `last`.
 
-    Outside a transaction the database would hold all lines at once.
+    A line of version 2 names the digest that its private part has now, so that a change
+    of either is a change of the line. Outside a transaction the database would hold all
+    lines at once.
     """
     digest = BEGINNING
-    for line, private, salt in rows_of(LINES.format(view=chain), [token_id, last]):
+    for line, private, salt, named in rows_of(
+        LINES.format(view=chain), [token_id, last]
+    ):
+        if salt is not None:
+            opened = hashlib.sha256(salt + private.encode()).hexdigest()
+            line = line.replace(named.hex(), opened)
         digest = hashlib.sha256(digest + line.encode()).digest()
         yield ChainLine(line, private, salt, digest)
 
@@ -71,7 +78,7 @@ def rows_of(statement: str, arguments: list[Any]) -> Iterator[tuple[Any, ...]]:
 
 
 LINES = """
-    SELECT line, private, salt FROM {view}
+    SELECT line, private, salt, private_digest FROM {view}
     WHERE token_id = %s AND number <= coalesce(%s, 9223372036854775807)
     ORDER BY number
 """

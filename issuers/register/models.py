@@ -5,6 +5,8 @@ Only functions of the tables' owner write it, which `writer` calls: `register_wr
 holders' balances and the token's head, and nothing changes or removes an entry.
 """
 
+import hashlib
+
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
@@ -469,3 +471,55 @@ class HoldingPeriod(models.Model):
 
     def __str__(self):
         return f"{self.user}: {self.token} from {self.since}"
+
+
+class StatementKey(models.Model):
+    """A key that signs public statements. The key before it introduces it, signed."""
+
+    id = models.CharField(primary_key=True, max_length=16)
+    public_key = models.BinaryField(max_length=32)
+    since = models.DateTimeField()
+    introduced_by = models.ForeignKey(
+        "self", models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    signature = models.CharField(max_length=88, null=True)
+
+    def __str__(self):
+        return self.id
+
+
+class Statement(models.Model):
+    """A public statement of the register: a signed line, numbered from 1."""
+
+    number = models.BigIntegerField(primary_key=True)
+    at = models.DateTimeField()
+    said = models.TextField(help_text="Canonical JSON.")
+    signature = models.CharField(max_length=88, help_text="Ed25519, base64.")
+    key = models.ForeignKey(
+        StatementKey, models.PROTECT, related_name="+", db_index=False
+    )
+
+    def __str__(self):
+        return f"Statement {self.number}"
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the line, hexadecimal, which the next statement names."""
+        return hashlib.sha256(self.said.encode()).hexdigest()
+
+
+class StatedToken(models.Model):
+    """A token's record in a public statement, a leaf of its tree."""
+
+    pk = models.CompositePrimaryKey("statement_id", "token_id")
+    statement = models.ForeignKey(
+        Statement, models.PROTECT, related_name="tokens", db_index=False
+    )
+    token = models.ForeignKey(
+        Token, models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
+    record = models.TextField(help_text="Canonical JSON.")
+    salt = models.BinaryField(max_length=16)
+
+    def __str__(self):
+        return f"{self.token} in statement {self.statement_id}"

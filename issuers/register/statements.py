@@ -5,7 +5,8 @@ signature of that line's UTF-8. The object names all issuers; for each token, it
 issuer, its creation, how many entries and prices there are and the digests of their
 chains; for each table of TABLES, how many of its rows are older than an hour and the
 SHA-256 of their lines; the SHA-256 of the names that holders had then; the passkeys of
-staff that were vouched for, and the kinds of requests that are decided with one.
+staff that were vouched for, and the kinds of requests that are decided with one. It
+also names the public statement that was signed with it, by number and digest.
 
 A person who rewrites covered rows must also forge the statement: the database's owner
 has neither its key nor access to the place where it is kept.
@@ -32,6 +33,7 @@ from accounts.approvals.verification import kinds_signed, passkeys_stated
 from accounts.passkeys.models import Passkey
 from issuers.register.chains import Chain, digest_after, rows_of
 from issuers.register.names import name_at
+from issuers.register.publication import publish
 from partnerapi.core.database import SCHEMA_FIRST
 
 SETTLED = timedelta(hours=1)
@@ -55,6 +57,9 @@ TABLES = (
     Kept("issuers_legacyshareholder", "id", "delivered_at"),
     Kept("django_admin_log", "id", "action_time"),
     Kept("marketdata_trade", "token_id, sequence", "at"),
+    Kept("accounts_cashtransaction", "id", "at"),
+    Kept("accounts_rowchange", "id", "at"),
+    Kept("trading_orderevent", "token_id, number", "at"),
 )
 CHAINS = {
     "entries": (Chain.ENTRIES, "entryDigest"),
@@ -67,13 +72,19 @@ class WrongStatementError(Exception):
 
 
 def write_statement(directory: Path, key: Ed25519PrivateKey, at: datetime) -> Path:
-    """Write the statement of `at`, the present instant, and return its file.
+    """Publish the statement of `at`, the present instant; return the operator's file.
 
     Raises:
         OSError: the directory cannot be written.
+        DatabaseSetBack: the last file names a statement that the database lacks.
     """
     earlier = sorted(directory.glob("register-*.statement"))
-    said = take_statement(at) | {
+    content = take_statement(at)
+    least = json.loads(earlier[-1].read_bytes().partition(b"\n")[0]) if earlier else {}
+    public = publish(content, key, at, least.get("statement", 0))
+    said = content | {
+        "statement": public.number,
+        "statementDigest": public.digest,
         "previous": earlier[-1].name if earlier else None,
         "previousDigest": digest_of(earlier[-1]) if earlier else None,
         "publicKey": public_text(key.public_key()),
@@ -300,11 +311,12 @@ def public_text(key: Ed25519PublicKey) -> str:
 
 TOKEN_MEMBERS = (
     "token", "symbol", "issuer", "createdAt", "entries", "entryDigest", "prices",
-    "priceDigest",
+    "priceDigest", "supply", "held", "holders",
 )  # fmt: skip
 HEADS = """
     SELECT h.token_id::text, t.symbol, t.issuer_id::text, t.created_at, h.last_seq,
-        encode(h.entry_digest, 'hex'), h.last_price, encode(h.price_digest, 'hex')
+        encode(h.entry_digest, 'hex'), h.last_price, encode(h.price_digest, 'hex'),
+        h.supply::text, h.held::text, h.holder_count
     FROM issuers_tokenledgerhead h JOIN issuers_token t ON t.id = h.token_id
     ORDER BY h.token_id
 """

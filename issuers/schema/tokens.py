@@ -1,5 +1,6 @@
 """Tokens."""
 
+import json
 from uuid import UUID
 
 import graphene
@@ -7,7 +8,14 @@ from django.db.models.functions import Greatest
 
 from accounts.access import Scope, requires, requires_grant_of
 from issuers import models
-from issuers.register.models import LedgerTransaction, TokenLedgerHead, TokenPrice
+from issuers.register.models import (
+    LedgerTransaction,
+    StatedToken,
+    Statement,
+    TokenLedgerHead,
+    TokenPrice,
+)
+from issuers.register.publication import leaf, path_of, tree_of
 from issuers.schema.ledger import (
     PRICE_HISTORY,
     TRANSACTIONS,
@@ -95,6 +103,27 @@ class LedgerHead(graphene.ObjectType):
         "is none.",
     )
 
+    signed = graphene.Boolean(
+        required=True,
+        description="Whether the last public statement has exactly this head; false "
+        "if entries or prices are newer.",
+    )
+    statement = Uint64(
+        description="Number of the last public statement that has the token; null if "
+        "there is none."
+    )
+
+    def resolve_signed(heads, info):
+        return [
+            head.stated is not None
+            and (head.entry_digest.hex(), head.price_digest.hex())
+            == (head.stated["entryDigest"], head.stated["priceDigest"])
+            for head in heads
+        ]
+
+    def resolve_statement(heads, info):
+        return [head.stated and int(head.stated["statement"]) for head in heads]
+
     def resolve_sequence(heads, info):
         return [head.last_seq for head in heads]
 
@@ -106,6 +135,68 @@ class LedgerHead(graphene.ObjectType):
 
     def resolve_price_digest(heads, info):
         return [head.price_digest.hex() for head in heads]
+
+
+class TokenStatement(graphene.ObjectType):
+    """What the last public statement says of a token, with the proof that it does.
+
+    The statement's `tokensRoot` follows from record, salt and path; see
+    `/docs/chains#public-statements`.
+    """
+
+    number = Uint64(required=True, description="Number of the statement.")
+    at = Time(required=True, description="Its instant.")
+    record = graphene.String(
+        required=True,
+        description="The token's record, canonical JSON: numbers of entries, prices "
+        "and holders, both heads, supply and held units.",
+    )
+    salt = graphene.String(
+        required=True, description="Salt of the record, 16 bytes, hexadecimal."
+    )
+    path = graphene.List(
+        graphene.NonNull(graphene.String),
+        required=True,
+        description="Siblings from the leaf to the root: L or R for the side of the "
+        "sibling, and its 64 hexadecimal digits.",
+    )
+    line = graphene.String(
+        required=True, description="The statement, canonical JSON, as it was signed."
+    )
+    signature = graphene.String(
+        required=True, description="Ed25519 signature of `line`, base64."
+    )
+
+    def resolve_number(stated, info):
+        return [one.statement_id for one in stated]
+
+    def resolve_at(stated, info):
+        return [one.statement.at for one in stated]
+
+    def resolve_record(stated, info):
+        return [one.record for one in stated]
+
+    def resolve_salt(stated, info):
+        return [one.salt.hex() for one in stated]
+
+    def resolve_path(stated, info):
+        return [
+            path_of(tree_of(one.statement_id), leaf(bytes(one.salt), one.record))
+            for one in stated
+        ]
+
+    def resolve_line(stated, info):
+        return [one.statement.said for one in stated]
+
+    def resolve_signature(stated, info):
+        return [one.statement.signature for one in stated]
+
+
+def last_stated(token_ids):
+    """What the last public statement says of tokens, by their ids."""
+    last = Statement.objects.order_by("-number").values("number")[:1]
+    found = StatedToken.objects.filter(statement=last, token__in=token_ids)
+    return {one.token_id: one for one in found.select_related("statement")}
 
 
 class Token(ModelType):
@@ -147,6 +238,12 @@ class Token(ModelType):
         description="The current head of the token's ledger, which can be stored as "
         "evidence. Needs the scope `captable:read` and a grant for the issuer.",
     )
+    statement = Field(
+        TokenStatement,
+        cost=FOUND,
+        description="What the last public statement says of the token; null if no "
+        "statement has it. Needs the scope `captable:read` and a grant for the issuer.",
+    )
     transactions = connection_field(
         LedgerTransactionConnection,
         "The entries of the token's ledger by number, oldest first: new entries are "
@@ -180,7 +277,17 @@ class Token(ModelType):
         heads = TokenLedgerHead.objects.annotate(
             at=Greatest("last_effective_at", "last_price_at", "token__created_at")
         ).in_bulk(ids(tokens))
+        stated = last_stated(ids(tokens))
+        for key, head in heads.items():
+            head.stated = json.loads(stated[key].record) if key in stated else None
         return [heads[UUID(token.id)] for token in tokens]
+
+    @needs("issuer_id")
+    @requires(Scope.CAPTABLE_READ)
+    @requires_grant_of("issuer_id")
+    def resolve_statement(tokens, info):
+        stated = last_stated(ids(tokens))
+        return [stated.get(UUID(token.id)) for token in tokens]
 
     @needs("issuer_id")
     @requires(Scope.CAPTABLE_READ)

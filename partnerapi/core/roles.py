@@ -115,6 +115,9 @@ APPLICATION: Mapping[str, str] = {
     "issuers_legacyshareholder": ALL,
     "issuers_legacyshareholderchange": "SELECT, INSERT, DELETE",
     "issuers_restriction": READ,
+    "issuers_statedtoken": APPEND,
+    "issuers_statement": APPEND,
+    "issuers_statementkey": APPEND,
     # Tables of the past list a token from its creation on.
     "issuers_token": KEEP,
     "issuers_tokenledgerhead": READ,

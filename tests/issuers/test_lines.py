@@ -218,7 +218,6 @@ def test_what_the_owner_tampers_with_is_found(token: Any, tampering: str, found:
     tamper(tampering)
     rules = [one.rule for one in verify() if one.breaches]
     assert any(found in rule for rule in rules)
-    assert any("unchanged" in rule for rule in rules) or "private_digest =" in tampering
 
 
 def test_a_history_has_lines_of_version_2(world: World, partner: Ask):

@@ -268,7 +268,7 @@ def test_a_register_that_was_written_by_the_rules_holds(register):
         ("DELETE FROM issuers_tokenprice WHERE number = 1", "prices are numbered"),
         (
             "UPDATE issuers_ledgertransaction SET actor = 'x' WHERE seq = 1",
-            ("are unchanged since"),
+            ("name their private parts"),
         ),
         (
             "UPDATE issuers_ledgertransaction SET effective_at = '2020-01-01Z' "

@@ -77,7 +77,7 @@ def test_what_was_stated_holds_while_the_register_goes_on(
     [account] = holder.values()
     ledger.record([Entry(token.pk, "MINT", 5, target=account)], "ana@example.com")
     said = verify(statement)
-    assert f"the register agrees with {statement.name}: 10, ok" in said
+    assert f"the register agrees with {statement.name}: 13, ok" in said
     assert said.splitlines()[-1].startswith("All ")
 
 
@@ -94,6 +94,9 @@ def test_it_names_the_heads_of_each_token(token: Token, statement: Path):
             "entryDigest": bytes(token.ledger_head.entry_digest).hex(),
             "prices": 1,
             "priceDigest": bytes(token.ledger_head.price_digest).hex(),
+            "supply": "100",
+            "held": "100",
+            "holders": 2,
         }
     ]
     assert said["previous"] is None
@@ -173,7 +176,7 @@ def test_finds_what_the_owner_rewrote_and_digested_anew(
         cursor.execute(REWRITTEN)
     said = verify(statement)
     assert found in said
-    assert f"the register agrees with {statement.name}: 10, BROKEN " in said
+    assert f"the register agrees with {statement.name}: 13, BROKEN " in said
 
 
 def test_finds_a_token_in_the_past_of_an_issuer_without_any(key: str, tmp_path: Path):

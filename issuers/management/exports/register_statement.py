@@ -2,25 +2,37 @@ import secrets
 from base64 import b64encode
 from pathlib import Path
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import settings
 from django.core.management.base import CommandError
+from django.db import IntegrityError
 from django.utils import timezone
 
-from issuers.register.statements import private_key, write_statement
+from issuers.register.publication import DatabaseSetBack, introduce_key
+from issuers.register.statements import (
+    private_key,
+    public_key,
+    public_text,
+    write_statement,
+)
 from partnerapi.core.commands import CommandWithExamples
 
 
 class Command(CommandWithExamples):
-    help = """Write a signed statement of the state of the register.
+    help = """Publish a signed statement of the register's state, and write its file.
 
 A statement is evidence outside the database: `verify register --against FILE` later
 shows whether any covered data was rewritten, even by the owner of the tables. Keep
-PARTNER_API_STATEMENTS on a different machine from the database.
+PARTNER_API_STATEMENTS on a different machine from the database. Anyone reads the public
+statement at /statements.
+
+Before the key changes, the present key signs the next one with --introduce.
 
 examples:
   manage.py export register-statement
   manage.py export register-statement --directory /mnt/evidence
   manage.py export register-statement --new-key
+  manage.py export register-statement --introduce "$NEXT_PUBLIC_KEY"
 """
 
     def add_arguments(self, parser):
@@ -34,15 +46,25 @@ examples:
             action="store_true",
             help="print a new PARTNER_API_STATEMENT_KEY, and write nothing",
         )
+        parser.add_argument(
+            "--introduce",
+            metavar="PUBLIC_KEY",
+            help="sign the public key that will follow, and write no statement",
+        )
 
-    def handle(self, *, directory, new_key, **options):
+    def handle(self, *, directory, new_key, introduce, **options):
         if new_key:
-            made = b64encode(secrets.token_bytes(32)).decode()
-            return f"PARTNER_API_STATEMENT_KEY={made}"
+            made = secrets.token_bytes(32)
+            key = Ed25519PrivateKey.from_private_bytes(made).public_key()
+            self.stderr.write(f"Public key: {public_text(key)}")
+            return f"PARTNER_API_STATEMENT_KEY={b64encode(made).decode()}"
         if not settings.PARTNER_API_STATEMENT_KEY:
             raise CommandError(
                 "PARTNER_API_STATEMENT_KEY is not set; --new-key prints one."
             )
+        key = private_key(settings.PARTNER_API_STATEMENT_KEY)
+        if introduce:
+            return introduce_next(introduce, key)
         if directory is None:
             if not settings.PARTNER_API_STATEMENTS:
                 raise CommandError(
@@ -50,7 +72,6 @@ examples:
                     "different machine from the database, or pass --directory."
                 )
             directory = Path(settings.PARTNER_API_STATEMENTS)
-        key = private_key(settings.PARTNER_API_STATEMENT_KEY)
         try:
             directory.mkdir(parents=True, exist_ok=True)
             path = write_statement(directory, key, timezone.now())
@@ -58,4 +79,18 @@ examples:
             raise CommandError(
                 f"{directory} cannot be written: {error.strerror}."
             ) from None
+        except DatabaseSetBack as error:
+            raise CommandError(str(error)) from None
         return f"Wrote {path}. Keep a copy where the database's owner cannot write."
+
+
+def introduce_next(text: str, by: Ed25519PrivateKey) -> str:
+    try:
+        following = public_key(text)
+    except ValueError:
+        raise CommandError("--introduce is not the base64 of 32 bytes.") from None
+    try:
+        introduced = introduce_key(following, by, timezone.now())
+    except IntegrityError:
+        raise CommandError("This key was introduced before.") from None
+    return f"Introduced key {introduced}. Set it as PARTNER_API_STATEMENT_KEY now."

@@ -51,6 +51,21 @@ CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
     EXECUTE FUNCTION public.accounts_refuse_snapshot();
 
 CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_statedtoken FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_statement FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_statementkey FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
     ON public.issuers_token FOR EACH STATEMENT
     WHEN (current_setting('transaction_isolation') <> 'read committed')
     EXECUTE FUNCTION public.accounts_refuse_snapshot();

@@ -43,8 +43,8 @@ BEGIN
             array_agg(l.supply_after) FILTER (WHERE l.is_first),
             array_agg(l.held_after) FILTER (WHERE l.is_first),
             array_agg(l.holders_after) FILTER (WHERE l.is_first),
-            array_agg(l.source_mark) FILTER (WHERE l.is_first),
-            array_agg(l.target_mark) FILTER (WHERE l.is_first),
+            array_agg(CASE l.leg WHEN 1 THEN l.mark END) FILTER (WHERE l.is_first),
+            array_agg(CASE l.leg WHEN 2 THEN l.mark END) FILTER (WHERE l.is_last),
             array_agg(l.digest_before) FILTER (WHERE l.is_first),
             array_agg(l.token), array_agg(l.seq), array_agg(l.leg),
             array_agg(l.account), array_agg(l.delta), array_agg(l.after),
@@ -85,15 +85,14 @@ BEGIN
                         - (b.after - b.delta > 0)::integer) FILTER (WHERE b.holds)
                         OVER by_place, 0) AS holders_after,
                     b.entered_at < lag(b.entered_at, 1, b.last_at) OVER by_place
-                        OR b.entered_at IS NULL AS is_late,
-                    max(b.mark) FILTER (WHERE b.leg = 1) OVER of_entry AS source_mark,
-                    max(b.mark) FILTER (WHERE b.leg = 2) OVER of_entry AS target_mark
+                        OR b.entered_at IS NULL AS is_late
                 FROM (
                     SELECT e.place, e.token, e.source, e.target, e.amount, e.reverses,
                         coalesce(e.entered_at, at) AS entered_at,
                         e.source IS NULL AS made,
                         l.leg, l.account, l.delta,
                         l.leg = 1 OR e.source IS NULL AS is_first,
+                        l.leg = 2 OR e.target IS NULL AS is_last,
                         a.kind AS account_kind, a.kind = 'HOLDER' AS holds,
                         a.kind = 'HOLDER' OR a.issuer_id = t.issuer_id AS is_own,
                         a.kind = ANY (CASE l.leg WHEN 1 THEN k.sources
@@ -135,8 +134,7 @@ BEGIN
                     WINDOW by_account AS (
                         PARTITION BY e.token, l.account ORDER BY e.place, l.leg)
                 ) b
-                WINDOW by_place AS (PARTITION BY b.token ORDER BY b.place),
-                    of_entry AS (PARTITION BY b.token, b.place)
+                WINDOW by_place AS (PARTITION BY b.token ORDER BY b.place)
             ) n
             ORDER BY n.place, n.leg
         ) l;

@@ -1,0 +1,209 @@
+"""Public statements of the register: signed, numbered, and read without a key.
+
+A statement is a line of canonical JSON (RFC 8785) and its Ed25519 signature. It names
+the SHA-256 of the statement before, the root of a Merkle tree over the tokens' records,
+and the digests of the other tables. A leaf of the tree is the SHA-256 of a zero byte, a
+salt of 16 random bytes and the record, so a root tells nothing of a record. A node is
+the SHA-256 of a byte 1 and both its children (as in RFC 6962); leaves stand in the
+order of their bytes.
+"""
+
+import base64
+import hashlib
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+    Ed25519PrivateKey,
+    Ed25519PublicKey,
+)
+from django.db import transaction
+
+from issuers.register.models import StatedToken, Statement, StatementKey
+from partnerapi.core.times import to_rfc3339
+
+EMPTY = hashlib.sha256(b"").digest()
+"""The root of a tree without leaves."""
+
+
+class DatabaseSetBack(Exception):
+    """The database has lost statements that a kept file names; the message says so."""
+
+
+def canonical(said: Mapping[str, Any]) -> str:
+    """RFC 8785, for texts, small integers and what is made of them."""
+    return json.dumps(said, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def key_id(key: Ed25519PublicKey) -> str:
+    return hashlib.sha256(key.public_bytes_raw()).hexdigest()[:16]
+
+
+def leaf(salt: bytes, record: str) -> bytes:
+    return hashlib.sha256(b"\0" + salt + record.encode()).digest()
+
+
+def parent(left: bytes, right: bytes) -> bytes:
+    return hashlib.sha256(b"\1" + left + right).digest()
+
+
+def levels(leaves: Sequence[bytes]) -> list[list[bytes]]:
+    """The levels of the tree, from its leaves to its root.
+
+    A node without a sibling is its own parent.
+    """
+    found = [sorted(leaves)]
+    while len(last := found[-1]) > 1:
+        found.append(
+            [
+                parent(*last[place : place + 2]) if place + 1 < len(last) else last[-1]
+                for place in range(0, len(last), 2)
+            ]
+        )
+    return found
+
+
+def root_of(tree: Sequence[Sequence[bytes]]) -> bytes:
+    return tree[-1][0] if tree[-1] else EMPTY
+
+
+def path_of(tree: Sequence[Sequence[bytes]], of: bytes) -> list[str]:
+    """The siblings from a leaf to the root: L or R for their side, and 64 digits."""
+    place, path = tree[0].index(of), []
+    for level in tree[:-1]:
+        sibling = place ^ 1
+        if sibling < len(level):
+            path.append(("L" if sibling < place else "R") + level[sibling].hex())
+        place //= 2
+    return path
+
+
+@lru_cache(maxsize=2)
+def tree_of(number: int) -> list[list[bytes]]:
+    """The tree of a statement, which never changes."""
+    stated = StatedToken.objects.filter(statement_id=number)
+    return levels([leaf(bytes(s), r) for s, r in stated.values_list("salt", "record")])
+
+
+def publish(
+    content: Mapping[str, Any], key: Ed25519PrivateKey, at: datetime, least: int
+) -> Statement:
+    """Sign and store the public part of what `take_statement` found at an instant.
+
+    `least` is the number of the last statement that a file names.
+
+    Raises:
+        DatabaseSetBack: the database has no statement of this number.
+    """
+    public = key.public_key()
+    last = Statement.objects.order_by("-number").first()
+    number = last.number + 1 if last else 1
+    if number <= least:
+        raise DatabaseSetBack(
+            f"The files know statement {least}, and the database's last one is "
+            f"{number - 1}: an older state of the database was restored. Keep the "
+            "files, and start another directory."
+        )
+    records = {
+        token["token"]: canonical(
+            {name: str(value) for name, value in token.items() if name != "token"}
+            | {
+                "at": to_rfc3339(at),
+                "statement": str(number),
+                "token": f"Token|{token['token']}",
+            }
+        )
+        for token in content["tokens"]
+    }
+    salts = {token: secrets.token_bytes(16) for token in records}
+    tree = levels([leaf(salts[token], record) for token, record in records.items()])
+    said = canonical(
+        {
+            "at": to_rfc3339(at),
+            "deciders": sorted(one["publicKey"] for one in content["passkeys"]),
+            "key": key_id(public),
+            "names": content["names"]["digest"],
+            "number": number,
+            "previousDigest": last.digest if last else None,
+            "tables": {one["table"]: one["digest"] for one in content["tables"]},
+            "tokensRoot": root_of(tree).hex(),
+        }
+    )
+    with transaction.atomic():
+        introduced(public, at)
+        statement = Statement.objects.create(
+            number=number,
+            at=at,
+            said=said,
+            signature=base64.b64encode(key.sign(said.encode())).decode(),
+            key_id=key_id(public),
+        )
+        StatedToken.objects.bulk_create(
+            StatedToken(
+                statement=statement, token_id=token, record=r, salt=salts[token]
+            )
+            for token, r in records.items()
+        )
+    return statement
+
+
+def introduced(key: Ed25519PublicKey, at: datetime) -> None:
+    """Store a key that signs for the first time, if no earlier key introduced it."""
+    if not StatementKey.objects.filter(pk=key_id(key)).exists():
+        StatementKey.objects.create(
+            id=key_id(key), public_key=key.public_bytes_raw(), since=at
+        )
+
+
+def introduce_key(new: Ed25519PublicKey, by: Ed25519PrivateKey, at: datetime) -> str:
+    """Store the next key, with the present key's signature; return its id."""
+    introduced(by.public_key(), at)
+    signer = key_id(by.public_key())
+    said = canonical(introduction(key_id(new), new.public_bytes_raw(), signer, at))
+    StatementKey.objects.create(
+        id=key_id(new),
+        public_key=new.public_bytes_raw(),
+        since=at,
+        introduced_by_id=signer,
+        signature=base64.b64encode(by.sign(said.encode())).decode(),
+    )
+    return key_id(new)
+
+
+def introduction(key: str, public: bytes, signer: str, at: datetime) -> dict[str, str]:
+    """What a key signs of the one after it."""
+    return {
+        "introducedBy": signer,
+        "kid": key,
+        "since": to_rfc3339(at),
+        "x": base64.urlsafe_b64encode(public).rstrip(b"=").decode(),
+    }
+
+
+def published_keys() -> dict[str, Any]:
+    """All keys that have signed or will sign, as a JWK set (RFC 7517, RFC 8037).
+
+    A key that no earlier one introduced, and is not the first, is a break.
+    """
+    listed: list[dict[str, Any]] = []
+    for key in StatementKey.objects.order_by("since", "id"):
+        said: dict[str, Any] = introduction(
+            key.pk, bytes(key.public_key), key.introduced_by_id or "", key.since
+        )
+        listed.append(
+            said
+            | {
+                "alg": "EdDSA",
+                "crv": "Ed25519",
+                "introducedBy": key.introduced_by_id,
+                "isBreak": key.introduced_by_id is None and bool(listed),
+                "kty": "OKP",
+                "signature": key.signature,
+                "use": "sig",
+            }
+        )
+    return {"keys": listed}

@@ -1,0 +1,228 @@
+"""Public statements: what anyone reads without a key and checks by the documents."""
+
+import base64
+import hashlib
+import io
+import json
+import secrets
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+    Ed25519PrivateKey,
+    Ed25519PublicKey,
+)
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from issuers.models import Token
+from issuers.register import ledger
+from issuers.register.ledger import Entry
+from issuers.register.publication import levels, path_of
+from tests.approved import approved_price, approved_record
+from tests.characters import Ask, World
+from tests.issuers.register import empty_token, people
+from tests.owner import tamper
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("one_person", "unlimited_budgets"),
+]
+
+STATED = """query ($id: ID!) { token(id: $id) {
+  statement { number at record salt path line signature }
+  ledgerHead { sequence digest priceDigest signed statement }
+} }"""
+
+
+def new_key() -> str:
+    return base64.b64encode(secrets.token_bytes(32)).decode()
+
+
+@pytest.fixture
+def write(settings: Any, tmp_path: Path) -> Any:
+    settings.PARTNER_API_STATEMENT_KEY = new_key()
+
+    def write(**options: Any) -> str:
+        said = io.StringIO()
+        call_command(
+            "export", "register-statement", directory=tmp_path, stdout=said, **options
+        )
+        return said.getvalue()
+
+    return write
+
+
+@pytest.fixture
+def token(world: World) -> Any:
+    token = world.public_token.pk
+    [a, b] = ledger.holder_accounts(user.pk for user in people(2)).values()
+    approved_record(
+        [Entry(token, "MINT", 100, None, a), Entry(token, "TRANSFER", 30, a, b)], "me"
+    )
+    approved_price(token, 500, "NAV", "me")
+    return token
+
+
+def get(path: str) -> Any:
+    response = Client().get(path)
+    assert response.status_code == 200
+    assert not response.cookies
+    return response
+
+
+def verified(line: str, signature: str) -> dict[str, Any]:
+    """A line that is signed by a published key; the documentation's way."""
+    said = json.loads(line)
+    keys = get("/.well-known/partner-api-keys.json").json()["keys"]
+    [x] = [key["x"] for key in keys if key["kid"] == said["key"]]
+    public = Ed25519PublicKey.from_public_bytes(base64.urlsafe_b64decode(x + "="))
+    public.verify(base64.b64decode(signature), line.encode())
+    assert line == json.dumps(
+        said, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    )
+    return said
+
+
+def root_from(stated: dict[str, Any]) -> str:
+    text = bytes.fromhex(stated["salt"]) + stated["record"].encode()
+    node = hashlib.sha256(b"\0" + text).digest()
+    for sibling in stated["path"]:
+        other = bytes.fromhex(sibling[1:])
+        pair = other + node if sibling[0] == "L" else node + other
+        node = hashlib.sha256(b"\1" + pair).digest()
+    return node.hex()
+
+
+def test_a_partner_proves_what_is_stated_of_a_token(
+    token: Any, world: World, write: Any, partner: Ask
+):
+    before = partner(STATED, {"id": f"Token|{token}"}).data["token"]
+    assert before["statement"] is before["ledgerHead"]["statement"] is None
+    assert before["ledgerHead"]["signed"] is False
+    for number in range(5):
+        empty_token(world.quiet, f"T{number}", world.public_token.created_at)
+    write()
+    found = partner(STATED, {"id": f"Token|{token}"}).data["token"]
+    stated, head = found["statement"], found["ledgerHead"]
+    said = verified(stated["line"], stated["signature"])
+    assert root_from(stated) == said["tokensRoot"]
+    assert (head["signed"], head["statement"], said["number"]) == (True, 1, 1)
+    assert json.loads(stated["record"]) == {
+        "at": stated["at"],
+        "createdAt": world.public_token.created_at.isoformat(),
+        "entries": "2",
+        "entryDigest": head["digest"],
+        "held": "100",
+        "holders": "2",
+        "issuer": str(world.listed.pk),
+        "priceDigest": head["priceDigest"],
+        "prices": "1",
+        "statement": "1",
+        "supply": "100",
+        "symbol": "LUM",
+        "token": f"Token|{token}",
+    }
+    assert get("/statements/1").content.decode().splitlines() == [
+        stated["line"],
+        stated["signature"],
+    ]
+    assert Client().get("/statements/2").status_code == 404
+    forged = stated | {"record": stated["record"].replace('"100"', '"101"')}
+    assert root_from(forged) != said["tokensRoot"]
+    approved_price(token, 501, "NAV", "me")
+    assert partner(STATED, {"id": f"Token|{token}"}).data["token"]["ledgerHead"] == (
+        head
+        | {
+            "signed": False,
+            "priceDigest": Token.objects.get(pk=token).ledger_head.price_digest.hex(),
+        }
+    )
+
+
+def test_a_stranger_learns_nothing_of_a_token(
+    token: Any, world: World, write: Any, stranger: Ask
+):
+    write()
+    line, _ = get("/statements/1").content.decode().splitlines()
+    tokens = Token.objects.values_list("pk", "symbol")
+    assert not any(str(pk) in line or symbol in line for pk, symbol in tokens)
+    refused = stranger(STATED, {"id": f"Token|{token}"}).body
+    assert refused["errors"][0]["extensions"]["code"] == "UNAUTHENTICATED"
+
+
+def test_each_statement_names_the_one_before(token: Any, write: Any):
+    for _ in range(3):
+        write()
+    listed = get("/statements").json()["statements"]
+    assert [one["number"] for one in listed] == [3, 2, 1]
+    lines = [get(one["address"]).content.decode().splitlines() for one in listed]
+    for one, (line, signature), earlier in zip(
+        listed, lines, [*listed[1:], None], strict=True
+    ):
+        said = verified(line, signature)
+        assert hashlib.sha256(line.encode()).hexdigest() == one["digest"]
+        assert said["previousDigest"] == (earlier and earlier["digest"])
+    paged = get("/statements?before=2").json()["statements"]
+    assert [one["number"] for one in paged] == [1]
+    assert Client().get("/statements?before=x").status_code == 404
+    again = Client().get("/statements/1", headers={"if-none-match": "no"})
+    etag = {"if-none-match": again["ETag"]}
+    assert Client().get("/statements/1", headers=etag).status_code == 304
+
+
+def test_a_key_is_introduced_by_the_one_before(token: Any, write: Any, settings: Any):
+    write()
+    following = new_key()
+    private = Ed25519PrivateKey.from_private_bytes(base64.b64decode(following))
+    public = private.public_key().public_bytes_raw()
+    text = base64.b64encode(public).decode()
+    assert "Introduced key " in write(introduce=text)
+    with pytest.raises(CommandError, match="introduced before"):
+        write(introduce=text)
+    with pytest.raises(CommandError, match="not the base64 of 32 bytes"):
+        write(introduce="short")
+    settings.PARTNER_API_STATEMENT_KEY = following
+    write()
+    line, signature = get("/statements/2").content.decode().splitlines()
+    verified(line, signature)
+    first, second = get("/.well-known/partner-api-keys.json").json()["keys"]
+    assert (first["introducedBy"], first["isBreak"], second["isBreak"]) == (
+        None,
+        False,
+        False,
+    )
+    signed = {name: second[name] for name in ("introducedBy", "kid", "since", "x")}
+    by = Ed25519PublicKey.from_public_bytes(base64.urlsafe_b64decode(first["x"] + "="))
+    canonical = json.dumps(signed, sort_keys=True, separators=(",", ":")).encode()
+    by.verify(base64.b64decode(second["signature"]), canonical)
+    with pytest.raises(InvalidSignature):
+        by.verify(base64.b64decode(second["signature"]), canonical + b" ")
+    settings.PARTNER_API_STATEMENT_KEY = new_key()
+    write()
+    *_, lost = get("/.well-known/partner-api-keys.json").json()["keys"]
+    assert (lost["introducedBy"], lost["isBreak"]) == (None, True)
+
+
+def test_no_statement_is_written_over_a_database_that_was_set_back(
+    token: Any, write: Any
+):
+    write()
+    tamper("DELETE FROM issuers_statedtoken; DELETE FROM issuers_statement")
+    with pytest.raises(CommandError, match="an older state of the database"):
+        write()
+
+
+def test_a_tree_of_any_size_has_a_path_for_each_leaf():
+    for size in range(1, 20):
+        leaves = [secrets.token_bytes(32) for _ in range(size)]
+        tree = levels(leaves)
+        for leaf in leaves:
+            node = leaf
+            for sibling in path_of(tree, leaf):
+                other = bytes.fromhex(sibling[1:])
+                pair = other + node if sibling[0] == "L" else node + other
+                node = hashlib.sha256(b"\1" + pair).digest()
+            assert node == tree[-1][0]
