@@ -83,8 +83,8 @@ def path_of(tree: Sequence[Sequence[bytes]], of: bytes) -> list[str]:
 
 
 @lru_cache(maxsize=2)
-def tree_of(number: int) -> list[list[bytes]]:
-    """The tree of a statement, which never changes."""
+def tree_of(number: int, root: str) -> list[list[bytes]]:
+    """The tree of a statement; another of its number has another root."""
     stated = StatedToken.objects.filter(statement_id=number)
     return levels([leaf(bytes(s), r) for s, r in stated.values_list("salt", "record")])
 

@@ -77,11 +77,11 @@ def write_statement(directory: Path, key: Ed25519PrivateKey, at: datetime) -> Pa
     Raises:
         OSError: the directory cannot be written.
         DatabaseSetBack: the last file names a statement that the database lacks.
+        WrongStatementError: the last file is none.
     """
     earlier = sorted(directory.glob("register-*.statement"))
     content = take_statement(at)
-    least = json.loads(earlier[-1].read_bytes().partition(b"\n")[0]) if earlier else {}
-    public = publish(content, key, at, least.get("statement", 0))
+    public = publish(content, key, at, last_named(earlier[-1]) if earlier else 0)
     said = content | {
         "statement": public.number,
         "statementDigest": public.digest,
@@ -99,6 +99,21 @@ def write_statement(directory: Path, key: Ed25519PrivateKey, at: datetime) -> Pa
     unfinished.rename(path)
     Passkey.objects.note_listed([one["passkey"] for one in said["passkeys"]])
     return path
+
+
+def last_named(file: Path) -> int:
+    """The number of the public statement that a file names; 0: it is older than these.
+
+    Raises:
+        WrongStatementError: it is no statement.
+    """
+    try:
+        said = json.loads(file.read_bytes().partition(b"\n")[0])
+    except ValueError:
+        raise WrongStatementError(
+            f"{file.name} is no statement: it was altered. Keep it apart as evidence."
+        ) from None
+    return said.get("statement", 0)
 
 
 def take_statement(at: datetime) -> dict[str, Any]:

@@ -181,7 +181,10 @@ class TokenStatement(graphene.ObjectType):
 
     def resolve_path(stated, info):
         return [
-            path_of(tree_of(one.statement_id), leaf(bytes(one.salt), one.record))
+            path_of(
+                tree_of(one.statement_id, json.loads(one.statement.said)["tokensRoot"]),
+                leaf(bytes(one.salt), one.record),
+            )
             for one in stated
         ]
 

@@ -215,6 +215,39 @@ def test_no_statement_is_written_over_a_database_that_was_set_back(
         write()
 
 
+def test_no_statement_follows_a_file_that_was_spoiled(
+    token: Any, write: Any, tmp_path: Path
+):
+    write()
+    [file] = tmp_path.glob("*.statement")
+    file.write_bytes(b"")
+    with pytest.raises(CommandError, match="is no statement: it was altered"):
+        write()
+
+
+def test_a_statement_of_another_history_has_its_own_tree(
+    token: Any, write: Any, partner: Ask, tmp_path: Path
+):
+    """A restored database may sign a number a second time."""
+    roots = []
+    for _ in range(2):
+        write()
+        stated = partner(STATED, {"id": f"Token|{token}"}).data["token"]["statement"]
+        roots.append(json.loads(stated["line"])["tokensRoot"])
+        assert (stated["number"], root_from(stated)) == (1, roots[-1])
+        tamper("DELETE FROM issuers_statedtoken; DELETE FROM issuers_statement")
+        for file in tmp_path.glob("*.statement"):
+            file.unlink()
+    assert roots[0] != roots[1]
+
+
+def test_an_address_of_no_statement_is_not_found(db: None):
+    for number in ("0", str(2**63), "9" * 40, "x"):
+        assert Client().get(f"/statements/{number}").status_code == 404
+    assert get("/statements").json() == {"statements": []}
+    assert get("/.well-known/partner-api-keys.json").json() == {"keys": []}
+
+
 def test_a_tree_of_any_size_has_a_path_for_each_leaf():
     for size in range(1, 20):
         leaves = [secrets.token_bytes(32) for _ in range(size)]

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from issuers.register.publication import DatabaseSetBack, introduce_key
 from issuers.register.statements import (
+    WrongStatementError,
     private_key,
     public_key,
     public_text,
@@ -79,7 +80,7 @@ examples:
             raise CommandError(
                 f"{directory} cannot be written: {error.strerror}."
             ) from None
-        except DatabaseSetBack as error:
+        except (DatabaseSetBack, WrongStatementError) as error:
             raise CommandError(str(error)) from None
         return f"Wrote {path}. Keep a copy where the database's owner cannot write."
 
