@@ -1,10 +1,11 @@
 """Books bank statements: clients' deposits, and withdrawals that were paid.
 
-The balance at the bank by the books then equals the bank's, or nothing is booked. A
-second person approves credits to clients. The bank's reference identifies a line,
-which is booked once. An incoming payment names its client by a deposit reference (ISO
-11649) in the line's text; an outgoing payment names its withdrawal in the same way.
-All other money is booked to SUSPENSE, until staff assign it.
+A statement is a CSV or a camt.053. The balance at the bank by the books then equals the
+bank's, or nothing is booked. A second person approves credits to clients. The bank's
+reference identifies a line, which is booked once. An incoming payment names its client
+by a deposit reference (ISO 11649) in the line's text; an outgoing payment names its
+withdrawal in the same way. All other money is booked to SUSPENSE, until staff assign
+it.
 """
 
 import hashlib
@@ -22,6 +23,7 @@ from stdnum import iso11649
 from accounts.accounts.models import Account
 from accounts.approvals.four_eyes import Listing, Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
+from accounts.cash.camt import is_xml, read_camt
 from accounts.cash.models import (
     REFERENCE_LENGTH,
     TEXT_LENGTH,
@@ -47,7 +49,7 @@ OURS = re.compile(r"RF[0-9]{15}")
 
 
 class OtherBalance(Exception):
-    """The bank's closing balance is not what lies there by the books; who says what."""
+    """The bank's balance is not what lies there by the books; says who states what."""
 
     def __init__(self, closing: int, booked: int) -> None:
         super().__init__(
@@ -55,6 +57,18 @@ class OtherBalance(Exception):
             f"states {euros(closing)}, and the books {euros(booked)} after these "
             "lines. Look for a missing line in this file or an earlier one, and "
             "reconcile before importing."
+        )
+
+
+class OtherOpening(OtherBalance):
+    """A statement does not open with what lay at the bank by the books before it."""
+
+    def __init__(self, opening: int, booked: int) -> None:
+        Exception.__init__(
+            self,
+            f"The statement opens with {euros(opening)}, and the books with "
+            f"{euros(booked)}: a statement before it is missing, or it is of another "
+            "account.",
         )
 
 
@@ -80,29 +94,52 @@ class Booked:
     ignored_columns: list[str] = field(default_factory=list)
 
 
+class NoClosingBalance(Exception):
+    """A CSV has no balance of its own, and none was given with it."""
+
+    def __init__(self) -> None:
+        super().__init__("State the bank's balance after the last line of the CSV.")
+
+
 def book_statement(
     content: bytes,
     name: str,
     booked_by: str,
     begin: Begin,
     *,
-    closing_balance: int,
+    closing_balance: int | None,
     dry_run: bool = False,
 ) -> Booked:
-    """Book the new lines of a CSV, all of them or none.
+    """Book the new lines of a CSV or a camt.053, all of them or none.
 
-    `closing_balance` is the bank's own balance after the last line, in euro cents. The
-    database requires an approval of the credits to clients. A dry run locks and writes
-    nothing.
+    `closing_balance` is the bank's own balance after the last line, in euro cents. A
+    camt.053 states it; where both do, they must agree. The database requires an
+    approval of the credits to clients. A dry run locks and writes nothing.
 
     Raises:
         WrongFileError: the file's problems, by line, field and rule.
         OtherBalance
+        NoClosingBalance
     """
-    table = read_table(content, COLUMNS)
-    lines = read_lines(table.rows, table.problems)
-    if table.problems:
-        raise WrongFileError(table.problems)
+    opening = None
+    ignored_columns: list[str] = []
+    if is_xml(content):
+        problems = Problems()
+        camt = read_camt(content, problems)
+        lines, opening = camt.lines, camt.opening
+        name = f"{name[:150]}, {camt.account}"
+    else:
+        table = read_table(content, COLUMNS)
+        problems, ignored_columns = table.problems, table.ignored_columns
+        lines = read_lines(table.rows, problems)
+    if problems:
+        raise WrongFileError(problems)
+    if opening is not None:
+        if closing_balance not in (None, camt.closing):
+            raise OtherBalance(closing_balance, camt.closing)
+        closing_balance = camt.closing
+    if closing_balance is None:
+        raise NoClosingBalance
     advance = begin("Booking", len(lines))
     with transaction.atomic():
         booked = book_lines(
@@ -114,10 +151,11 @@ def book_statement(
                 booked_by=booked_by,
             ),
             {line.reference: number for number, line in lines},
+            opening=opening,
             dry_run=dry_run,
         )
     advance(len(lines))
-    booked.ignored_columns = table.ignored_columns
+    booked.ignored_columns = ignored_columns
     return booked
 
 
@@ -126,11 +164,13 @@ def book_lines(
     statement: BankStatement,
     numbers: dict[str, int],
     *,
+    opening: int | None = None,
     dry_run: bool = False,
 ) -> Booked:
     """Book the new lines in this transaction.
 
-    `numbers` are the line numbers in the file, by reference, for error messages.
+    `numbers` are the line numbers in the file, by reference, for error messages. Where
+    the bank states the balance before the lines, `opening` is that, in euro cents.
 
     Raises:
         WrongFileError
@@ -160,6 +200,10 @@ def book_lines(
     )
     # Under the bank's lock: two commands that book the same file run in turn.
     known = BankLine.objects.in_bulk([line.reference for line in lines])
+    # What is known is in the books already.
+    before = -balances[bank] - sum(line.amount for line in known.values())
+    if opening not in (None, before) and len(known) < len(lines):
+        raise OtherOpening(opening, before)
     # Their statuses may have changed before the heads were locked.
     withdrawals = withdrawals_of(lines)
     booked = Booked(balance=-balances[bank])
@@ -167,9 +211,9 @@ def book_lines(
     paid: list[UUID | None] = []
     problems = Problems()
     for line in lines:
-        if before := known.get(line.reference):
+        if earlier := known.get(line.reference):
             booked.known += 1
-            if (before.text, before.amount, before.date) != (
+            if (earlier.text, earlier.amount, earlier.date) != (
                 line.text, line.amount, line.date,
             ):  # fmt: skip
                 rule = (
@@ -219,7 +263,11 @@ def book_lines(
         raise WrongFileError(problems)
     closing = statement.closing_balance
     assert closing is not None
-    if closing != booked.balance:
+    same = BankStatement.objects.filter(
+        digest=statement.digest, closing_balance=closing
+    )
+    booked.is_known = not entered and same.exists()
+    if closing != booked.balance and not booked.is_known:
         raise OtherBalance(closing, booked.balance)
     booked.content = {
         "name": statement.name,
@@ -227,10 +275,6 @@ def book_lines(
         "closing": str(closing),
         "lines": entered,
     }
-    same = BankStatement.objects.filter(
-        digest=statement.digest, closing_balance=closing
-    )
-    booked.is_known = not entered and same.exists()
     if not (booked.is_known or dry_run):
         columns = map(list, zip(*entered, strict=True)) if entered else [[]] * 5
         value_of(

@@ -6,6 +6,7 @@ from django.core.management.base import CommandError
 from accounts.approvals.four_eyes import COMMAND, NotApproved, carrying, is_needed
 from accounts.approvals.models import ApprovalKind
 from accounts.cash.bank_statements import (
+    NoClosingBalance,
     OtherBalance,
     book_statement,
     cents,
@@ -30,7 +31,7 @@ def euro_cents(text):
 
 
 class Command(DryRunCommand):
-    help = """Book the lines of a bank statement, a CSV.
+    help = """Book the lines of a bank statement, a camt.053 or a CSV.
 
 An incoming payment is credited to the client whose deposit reference its text names.
 An outgoing payment pays the approved withdrawal whose payment reference it names. All
@@ -42,7 +43,11 @@ closing balance differs from the books after the last line.
 Credits to clients need a second person: --request files the request, and approving it
 in the admin books the file.
 
+A camt.053 (001.02 or 001.08) states its own balances: it opens with the books' balance,
+and its entries lead to its closing balance. For a CSV, --closing-balance states it.
+
 examples:
+  manage.py cash book-statement 2027-01-31.xml --staff ana@example.com --dry-run
   manage.py cash book-statement 2027-01-31.csv --staff ana@example.com \\
       --closing-balance 1250000 --dry-run
   manage.py cash book-statement 2027-01-31.csv --staff ana@example.com \\
@@ -54,8 +59,9 @@ examples:
             "file",
             type=Path,
             help=(
-                "UTF-8 CSV with the columns reference (the bank's own), text, amount "
-                "(euro cents, negative for outgoing payments), date (2027-01-31)"
+                "camt.053, or UTF-8 CSV with the columns reference (the bank's own), "
+                "text, amount (euro cents, negative for outgoing payments), date "
+                "(2027-01-31)"
             ),
         )
         add_staff(parser)
@@ -63,8 +69,7 @@ examples:
             "--closing-balance",
             metavar="CENTS",
             type=euro_cents,
-            required=True,
-            help="the bank's balance after the last line",
+            help="the bank's balance after the last line; a CSV needs it",
         )
         add_second_person(parser)
         parser.add_argument(
@@ -96,6 +101,8 @@ examples:
                 )
         except OtherBalance as error:
             raise CommandError(f"{error} Nothing was booked.") from None
+        except NoClosingBalance as error:
+            raise CommandError(f"{error} Use --closing-balance.") from None
         except NotApproved as error:
             raise CommandError(
                 f"{error} Nothing was booked; use --request to request approval."

@@ -29,6 +29,7 @@ from accounts.cash.bank_statements import (
     moves,
     statement_title,
 )
+from accounts.cash.camt import is_xml
 from accounts.people.imports import import_holders
 from accounts.people.models import User
 from issuers.imports.issuers import import_issuers
@@ -52,8 +53,8 @@ class Upload:
     content: bytes
     issuer_id: UUID | None
     creates_holders: bool
-    closing_balance: int
-    """The bank's balance after the last line, euro cents; 0 for other files."""
+    closing_balance: int | None
+    """The bank's balance after the last line, euro cents; None where none was given."""
 
     @property
     def checksum(self) -> str:
@@ -244,12 +245,14 @@ class UploadForm(forms.Form):
         max_digits=16,
         decimal_places=2,
         help_text=(
-            "For a bank statement: the bank's balance after the last line. The books "
-            "must agree."
+            "For a bank statement in CSV: the bank's balance after the last line. The "
+            "books must agree. A camt.053 states it."
         ),
     )
     file = forms.FileField(
-        label="File", help_text="CSV in UTF-8, at most 5 MiB.", allow_empty_file=True
+        label="File",
+        help_text="CSV in UTF-8, or a bank's camt.053; at most 5 MiB.",
+        allow_empty_file=True,
     )
 
     def __init__(self, user: Any, *given: Any) -> None:
@@ -280,7 +283,12 @@ class UploadForm(forms.Form):
                 self.add_error(
                     "creates_holders", ("You do not have the right to create holders.")
                 )
-        if given.get("kind") == "bank" and given.get("closing_balance", 0) is None:
+        file = given.get("file")
+        is_csv = file is not None and not is_xml(file.read())
+        if file is not None:
+            file.seek(0)
+        needs_balance = is_csv and given.get("kind") == "bank"
+        if needs_balance and given.get("closing_balance", 0) is None:
             said = "Enter the bank's balance after the last line."
             self.add_error("closing_balance", said)
         return given
@@ -288,14 +296,14 @@ class UploadForm(forms.Form):
     def upload(self) -> Upload:
         given = self.cleaned_data
         of_issuer = KINDS[given["kind"]].of_issuer
-        closing = given["closing_balance"] if given["kind"] == "bank" else 0
+        closing = given["closing_balance"] if given["kind"] == "bank" else None
         return Upload(
             given["kind"],
             given["file"].name,
             given["file"].read(),
             given["found"].pk if of_issuer else None,
             of_issuer and given["creates_holders"],
-            int(closing * 100),
+            None if closing is None else int(closing * 100),
         )
 
 
