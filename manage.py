@@ -34,6 +34,9 @@ def main() -> None:
         CommandLine(sys.argv).execute()
     except ImproperlyConfigured as error:
         sys.exit(str(error))
+    except KeyboardInterrupt:
+        # Before a command has begun, or after it has ended.
+        sys.exit(130)
 
 
 if __name__ == "__main__":

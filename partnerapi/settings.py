@@ -36,7 +36,7 @@ VARIABLES = {
     "LOG_FORMAT": Variable("format", "text", "json", "text: lines for people; json: one JSON object per line, with a line for each request to /graphql"),
     "LOG_LEVEL": Variable("level", "INFO", "WARNING", "lowest level that is logged"),
     "EMAIL_URL": Variable("url", "", "smtp+tls://user:secret@mail.example.com:587", "server that sends the e-mails to staff; smtp+ssl: TLS from the first byte; consolemail:// prints them, as a sandbox does; empty: they wait"),
-    "EMAIL_FROM": Variable("str", "noreply@example.com", "platform@example.com", "sender of the e-mails to staff"),
+    "EMAIL_FROM": Variable("str", "noreply@example.com", "platform@example.com", "sender of the e-mails to staff, and the address where partners report incidents: it must be read"),
     "PARTNER_API_PASSKEY_DOMAIN": Variable("str", "localhost", "admin.example.com", "host name of the back office, to which passkeys of staff are bound (WebAuthn's RP ID), over HTTPS; localhost in a sandbox"),
     "PARTNER_API_SANDBOX": Variable("bool", False, "true", "this installation is a sandbox: sandbox seed may write, and GraphiQL gets a key"),
     "PARTNER_API_SANDBOX_KEY": Variable("str", "", "service-apikey_demo_…", "the key that GraphiQL uses in a sandbox; where it is set, partners can drive the sandbox, and no process starts without sandbox data"),

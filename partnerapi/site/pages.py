@@ -31,6 +31,7 @@ from partnerapi.gateway.bills import Bill
 from partnerapi.gateway.compression import admits_gzip, compress, representation
 from partnerapi.gateway.refusals import Throttled
 from partnerapi.schema import schema
+from partnerapi.settings import VARIABLES
 from partnerapi.site import reference
 from partnerapi.site.exchanges import of_operations
 from partnerapi.site.highlighting import highlighted
@@ -195,6 +196,33 @@ def fix_file(request: HttpRequest, name: str) -> HttpResponse:
     return response
 
 
+NO_CONTACT = VARIABLES["EMAIL_FROM"].default
+
+
+def contact() -> str:
+    """The address that partners write to; "": none is set."""
+    address = settings.DEFAULT_FROM_EMAIL
+    is_set = address != NO_CONTACT
+    return address if is_set else ""
+
+
+def first_test() -> dict[str, object]:
+    """What the first commands of a partner name: in a sandbox, what it has."""
+    if not settings.PARTNER_API_SANDBOX:
+        return {
+            "try_host": "<host>",
+            "try_port": "<port>",
+            "try_comp_id": "<CompID>",
+            "try_symbol": "LUM",
+        }
+    return {
+        "try_host": "localhost",
+        "try_port": settings.FIX_PORT,
+        "try_comp_id": "PARTNER001",
+        "try_symbol": "LUMARELLE",
+    }
+
+
 def fix_page() -> str:
     context = {
         "version": rules.VERSION,
@@ -202,6 +230,9 @@ def fix_page() -> str:
         "sandbox": settings.PARTNER_API_SANDBOX,
         "comp_id": settings.FIX_COMP_ID,
         "port": settings.FIX_PORT,
+        "contact": contact(),
+        "conflation": settings.FIX_CONFLATION_MS,
+        **first_test(),
         "layouts": layouts.LAYOUTS,
         "session_rules": rules.SESSION_RULES,
         "limits": fix_reference.limits(),

@@ -158,6 +158,24 @@ def test_names_the_port_of_a_sandbox(client, settings, sandbox):
     ) == (sandbox)
 
 
+def test_the_first_commands_of_a_sandbox_are_whole(client, settings):
+    settings.PARTNER_API_SANDBOX, settings.FIX_PORT = True, 19878
+    page = text(client.get("/docs/fix"))
+    reached = "--host localhost --port 19878 --comp-id PARTNER001"
+    assert f"python manage.py fix_client {reached} --raw LUMARELLE\n" in page
+    settings.PARTNER_API_SANDBOX = False
+    reached = "--host <host> --port <port> --comp-id <CompID>"
+    assert f"python manage.py fix_client {reached} --raw LUM\n" in text(
+        client.get("/docs/fix")
+    )
+
+
+def test_names_whom_partners_write_to(client, settings):
+    assert "Write to your account manager" in text(client.get("/docs/fix"))
+    settings.DEFAULT_FROM_EMAIL = "feed@market.test"
+    assert '<a href="mailto:feed@market.test">' in text(client.get("/docs/fix"))
+
+
 def test_is_linked(client):
     header, main = text(client.get("/")).split("<main", 1)
     assert '<a href="/docs/fix">FIX</a>' in header

@@ -82,13 +82,18 @@ class Inbound:
 def is_well_formed(message: bytes, body_end: int) -> bool:
     """Whether its length and checksum are right, and its fields are tag=value.
 
+    MsgType(35) is the third field.
+
     Raises:
         RuleBroken: it is well-formed, but may not pass.
     """
     trailer = b"10=%03d\x01" % (sum(message[:body_end]) % 256)
     if message[body_end - 1 :] != b"\x01" + trailer:
         return False
-    for field in message[:-1].split(b"\x01"):
+    fields = message[:-1].split(b"\x01")
+    if not fields[2].startswith(b"35="):
+        return False
+    for field in fields:
         tag, equals, value = field.partition(b"=")
         match = TAG.fullmatch(tag)
         if match is None or not equals:

@@ -403,17 +403,17 @@ class LiveSession:
         for reply in self.standing.changed_replies():
             self.answer(reply.type, reply.bodies)
         for subscription in self.subscriptions.in_turn():
-            book = subscription.watched.book
-            if subscription.sent_status and self.may_see(book):
-                status = status_of(book, True, self.feed.lag)
-                if status != subscription.sent_status:
-                    self.tell_status(subscription)
+            if subscription.sent_status and self.may_see(subscription.watched.book):
+                self.tell_status(subscription)
 
     def tell_status(self, subscription: Subscription) -> None:
+        """Send the state (f) of a book, unless the client knows it."""
         book = subscription.watched.book
-        subscription.sent_status = status_of(book, True, self.feed.lag)
-        body = unsolicited_status(book, subscription.sent_status)
-        self.send(OutgoingMessage("f", as_text(body)))
+        status = status_of(book, True, self.feed.lag)
+        if status != subscription.sent_status:
+            subscription.sent_status = status
+            body = unsolicited_status(book, status)
+            self.send(OutgoingMessage("f", as_text(body)))
 
     def hide(self, subscription: Subscription) -> None:
         """End a subscription to a book that was hidden, or whose grant was ended."""

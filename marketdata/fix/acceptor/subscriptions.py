@@ -58,7 +58,8 @@ class Subscription:
     messages, and needs a W. `trade` is the number of the last trade that was sent, or
     that came before the first W. `busts` is the number of busts that the client knows.
     `unread` has the values to which both return when the client has missed a message.
-    `sent_status` is the state (f) sent last. `is_numbered`: BookSequence(5083) names
+    `sent_status` is the state (f) that the
+    client knows. `is_numbered`: BookSequence(5083) names
     the change of the log to which a message leads.
     """
 
@@ -123,9 +124,10 @@ class Subscription:
     def lose(self, first: int, following: int) -> None:
         """The client missed the messages from `first` on that come before `following`.
 
-        It gets a W, then all trades from the first that it missed.
+        It gets a W with the state, then all trades from the first that it missed.
         """
         self.is_lost = self.shown is not None
+        self.sent_status = None
         for place, (number, _, before) in enumerate(self.unread):
             if not first <= number < following:
                 continue
@@ -158,6 +160,7 @@ class Subscription:
                     return self.full_refresh(version)
                 # A client that keeps books by name would keep the old one forever.
                 self.is_emptied = True
+                self.sent_status = None
                 return self.empty_refresh()
             if self.is_lost:
                 self.is_lost = False

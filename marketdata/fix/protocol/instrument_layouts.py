@@ -146,7 +146,7 @@ LAYOUTS = (
         "f",
         "SecurityStatus",
         "us",
-        "The state of an instrument: sent after each W, when it changes, and in "
+        "The state of an instrument: sent after the first W, when it changes, and in "
         "answer to e.",
         (
             Tag(324, "SecurityStatusReqID", "As in your e.", False, "in answer to e"),

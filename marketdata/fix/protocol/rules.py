@@ -69,7 +69,10 @@ LOGGED_ON_ELSEWHERE = (
     "logged on elsewhere: a second Logon of this CompID arrived, and this session "
     f"did not answer a TestRequest within {ALIVE_SECONDS:.0f} second"
 )
-GOING_DOWN = "The acceptor is shutting down; log on again in a minute."
+GOING_DOWN = (
+    "The acceptor is shutting down; log on to the other acceptor, or to this one in a "
+    "minute."
+)
 INTERNAL_ERROR = "Internal error; log on again, and report it if it happens again."
 REQUEST_IDS = {
     262: "MDReqID",

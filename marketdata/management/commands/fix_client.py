@@ -129,8 +129,11 @@ examples:
                     self.show_snapshot(client, symbols, depth)
                 else:
                     self.watch(client, symbols, depth, trades)
+            self.stdout.flush()
         except KeyboardInterrupt:
             return
+        except BrokenPipeError:
+            leave_pipe()
         except Refused as failure:
             raise CommandError(self.of_refusal(failure)) from None
         except FixFailure as failure:
@@ -176,7 +179,7 @@ examples:
             self.stdout.flush()
         except BrokenPipeError:
             # The reader, such as `head`, has closed the pipe. The Logout goes unread.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            leave_pipe()
             raise KeyboardInterrupt from None
 
     def list_instruments(self, client, as_json):
@@ -252,6 +255,11 @@ examples:
                 "see."
             )
         return text
+
+
+def leave_pipe():
+    """What Python still has to write when it ends goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def receive_for(client, seconds):

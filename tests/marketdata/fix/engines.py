@@ -64,7 +64,7 @@ def caller(granted: Collection[str] = ()) -> Caller:
 
 
 class Hearing(Initiator):
-    """Passes over states (f), which follow each W, unless a test asks for them."""
+    """Passes over states (f), which follow a W, unless a test asks for them."""
 
     hears_states = False
 

@@ -1,5 +1,7 @@
 """One session as QuickFIX runs it: what it receives, its timers, and its end."""
 
+import contextlib
+
 import quickfix as fix
 
 from marketdata.fix.acceptor.quickfix.settings import session_id
@@ -20,10 +22,12 @@ class QuickFixSession:
         return bool(self.session.isLoggedOn())
 
     def receive(self, message: bytes, number: int) -> None:
-        """Handle a whole message of the client."""
+        """Handle a whole message of the client; a garbled one is ignored."""
         self.session.setNextSenderMsgSeqNum(number)
-        # A character is a byte, so that any bytes reach it.
-        self.session.next(message.decode("latin-1"), fix.UtcTimeStamp.now())
+        # It has logged what is wrong.
+        with contextlib.suppress(fix.InvalidMessage):
+            # A character is a byte, so that any bytes reach it.
+            self.session.next(message.decode("latin-1"), fix.UtcTimeStamp.now())
 
     def tick(self, number: int) -> None:
         """Send what is due: a Heartbeat, a TestRequest, a Logout."""

@@ -48,6 +48,16 @@ def test_any_reason_of_a_logout_can_be_written_down(bench, db):
     assert session.last_logout_reason == "logged out by the partner: fin de journ?e??"
 
 
+def test_a_message_whose_type_is_not_its_third_field_is_ignored(bench):
+    client = bench.initiator()
+    with logged_on(client, bench):
+        garbled = b"34=2\x0135=0\x01"
+        message = b"8=FIX.4.4\x019=%d\x01%s" % (len(garbled), garbled)
+        client.socket.sendall(b"%s10=%03d\x01" % (message, sum(message) % 256))
+        client.send("x", (320, "Q1"), (559, 4))
+        assert client.receive().get(320) == "Q1"
+
+
 def test_an_unknown_symbol_of_no_encoding_is_answered(bench):
     client = bench.initiator()
     client.hears_states = True

@@ -118,11 +118,16 @@ def test_prints_messages_without_the_key():
 
 
 def raw_client(port: int, directory: Path) -> subprocess.Popen[str]:
-    """The command, which has its key from the environment and prints each message."""
+    """The command, which prints each message."""
+    return program(port, directory, "LUM", "--raw")
+
+
+def program(port: int, directory: Path, *arguments: str) -> subprocess.Popen[str]:
+    """The command, which has its key from the environment."""
     address = ["--port", str(port), "--target", "THEM", "--comp-id", "US"]
     manage = str(settings.BASE_DIR / "manage.py")
     return subprocess.Popen(
-        [sys.executable, manage, "fix_client", "LUM", "--raw", *address],
+        [sys.executable, manage, "fix_client", *arguments, *address],
         env=bare_environment()
         | {"FIX_KEY": KEY, "PARTNER_API_DIRECTORY": str(directory)},
         cwd=directory,
@@ -169,6 +174,15 @@ def test_each_message_is_told_at_once_until_nobody_reads(tmp_path: Path):
         program.wait(PATIENCE_SECONDS)
     with program.stderr as errors:
         assert (program.returncode, errors.read()) == (0, "")
+
+
+@pytest.mark.parametrize("arguments", [[], ["LUM"], ["LUM", "--json"]])
+def test_nothing_is_said_of_a_pipe_that_nobody_reads(tmp_path: Path, arguments):
+    with counterpart(serve_books) as port:
+        client = program(port, tmp_path, *arguments)
+        client.stdout.close()
+        with client.stderr as errors:
+            assert (client.wait(PATIENCE_SECONDS), errors.read()) == (0, "")
 
 
 @pytest.mark.parametrize(
