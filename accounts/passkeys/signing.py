@@ -23,6 +23,8 @@ from partnerapi.core.database import execute, value_of
 
 LOCAL = "localhost"
 ES256 = -7
+MALFORMED = (ValueError, KeyError, TypeError, RecursionError)
+"""What an answer that is none raises; the last of them, one that is nested too deep."""
 
 
 class NotSigned(Exception):
@@ -136,7 +138,7 @@ def registered(challenge: bytes, answer: str, domain: str) -> tuple[bytes, bytes
             supported_pub_key_algs=[COSEAlgorithmIdentifier.ECDSA_SHA_256],
         )
         key = decode_credential_public_key(found.credential_public_key)
-    except (WebAuthnException, ValueError, KeyError, TypeError) as error:
+    except (*MALFORMED, WebAuthnException) as error:
         raise NotSigned(f"The passkey was not accepted: {error}") from None
     assert isinstance(key, DecodedEC2PublicKey)
     return found.credential_id, b"\x04" + key.x + key.y
@@ -179,7 +181,7 @@ def credential_of(answer: str) -> Any:
 
     try:
         return parse_authentication_credential_json(answer)
-    except (WebAuthnException, ValueError, KeyError, TypeError) as error:
+    except (*MALFORMED, WebAuthnException) as error:
         raise NotSigned(f"The signature was not accepted: {error}") from None
 
 
@@ -209,7 +211,7 @@ def check_signature(
             credential_current_sign_count=count,
             require_user_verification=True,
         )
-    except (WebAuthnException, ValueError, KeyError, TypeError) as error:
+    except (*MALFORMED, WebAuthnException) as error:
         raise NotSigned(f"The signature was not accepted: {error}") from None
     return found.new_sign_count
 
