@@ -18,7 +18,7 @@ from accounts.people.schema import UserHolder
 from issuers.models import Token as TokenModel
 from issuers.schema.tokens import Token
 from marketdata.replay.own_book import PARTNER
-from marketdata.trading import market, phases
+from marketdata.trading import locked, market, phases
 from marketdata.trading.errors import OrderNotOpen
 from marketdata.trading.models import Market as MarketModel
 from marketdata.trading.models import Order as OrderModel
@@ -199,13 +199,21 @@ def advance(market, phase):
 
     Raises:
         PhaseRefused
+        RequestTimeout: another change of its phase came first.
     """
-    if market.phase != Phase.HALTED:
-        phases.change_phase(market.token_id, phase, ASKER, "Halted in the sandbox")
-        return
-    content = phases.reopening_content(market, phase)
-    with carry_out_requests(file_and_approve(ApprovalKind.REOPEN, content)):
-        phases.change_phase(market.token_id, phase, ASKER)
+    known, requests, reason = market.last_phase_event, [], "Halted in the sandbox"
+    if market.phase == Phase.HALTED:
+        content, reason = phases.reopening_content(market, phase), ""
+        requests = file_and_approve(ApprovalKind.REOPEN, content)
+    locked.books([market.token_id])
+    market.refresh_from_db()
+    if market.last_phase_event != known:
+        raise RequestTimeout(
+            "Another change of the market's phase came first. Nothing was changed; "
+            "send the same request again."
+        )
+    with carry_out_requests(requests):
+        phases.change_phase(market.token_id, phase, ASKER, reason)
 
 
 class Mutation(graphene.ObjectType):

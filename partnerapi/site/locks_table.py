@@ -36,6 +36,7 @@ RUNGS = (
         ("issuers_deliveryjob", "partnerapi_export", "exports"),
     ),
     Rung("an import of legacy shareholders, by issuer", (PARAMETER,)),
+    Rung("a bank statement of a sandbox", ("statements of a sandbox",)),
     Rung("a request for a second person", ("accounts_approvalrequest",)),
     Rung("passkeys of staff, by id", ("accounts_passkey",)),
     Rung("an issuer", ("issuers_issuer",)),

@@ -3,6 +3,7 @@
 import json
 import urllib.request
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from tests.waiting import PATIENCE_SECONDS, until
 
 OPEN = """
 mutation { openAccount(input: {type: INDIVIDUAL, name: "Mara Holm",
-  email: "mara@holm.example", countryCode: "FR", reference: "%s"}) {
+  email: "mara-%(new)s@holm.example", countryCode: "FR", reference: "%(new)s"}) {
   account { id status } } }
 """
 ACTIVATE = """
@@ -88,7 +89,7 @@ def code(answer: Any) -> str:
 
 
 def test_leads_a_new_client_to_units_of_a_company(ask: Any):
-    opened = told(ask(OPEN % uuid.uuid4()))["openAccount"]["account"]
+    opened = told(ask(OPEN % {"new": uuid.uuid4()}))["openAccount"]["account"]
     assert opened["status"] == "PENDING"
     account = opened["id"]
     assert code(ask(DEPOSIT, id=account, amount=1)) == "ACCOUNT_NOT_ACTIVE"
@@ -140,6 +141,29 @@ def test_moves_a_market_through_a_halt(ask: Any):
 
     # Its session lasts all day.
     until(lambda: phase() == "CONTINUOUS", phase)
+
+
+def test_takes_many_deposits_at_once(ask: Any):
+    account = told(ask(OPEN % {"new": uuid.uuid4()}))["openAccount"]["account"]["id"]
+    told(ask(ACTIVATE, id=account))
+    with ThreadPoolExecutor(8) as pool:
+        answers = [*pool.map(lambda _: ask(DEPOSIT, id=account, amount=7), range(8))]
+    balances = {
+        told(answer)["sandboxDeposit"]["account"]["cash"]["balance"]
+        for answer in answers
+    }
+    assert max(balances) == 8 * 7
+
+
+def test_many_changes_of_a_phase_at_once_are_made_or_refused(ask: Any):
+    token = told(ask(MARKETS))["markets"]["nodes"][-1]["token"]["id"]
+    phases = ["HALTED", "CONTINUOUS", "CLOSED"] * 4
+    with ThreadPoolExecutor(8) as pool:
+        answers = [*pool.map(lambda to: ask(ADVANCE, id=token, phase=to), phases)]
+    refused = [answer for answer in answers if "errors" in answer]
+    assert {code(answer) for answer in refused} <= {"BAD_USER_INPUT", "TIMEOUT"}
+    ask(ADVANCE, id=token, phase="HALTED")
+    told(ask(ADVANCE, id=token, phase="CONTINUOUS"))
 
 
 def test_reaches_nothing_of_another_partner(ask: Any):

@@ -8,6 +8,7 @@ from django.db import transaction
 from accounts.approvals.models import ApprovalKind
 from accounts.cash.bank_statements import book_lines
 from accounts.cash.models import BankLine, BankStatement, CashAccount, CashHead
+from partnerapi.core.locks import lock
 from partnerapi.sandbox.data.approvals import (
     ASKER,
     carry_out_requests,
@@ -54,6 +55,12 @@ def book(lines: Iterable[BankLine]) -> None:
     if not lines:
         return
     with transaction.atomic():
+        # Each statement needs the balance that the one before it has left.
+        lock(
+            "SELECT pg_advisory_xact_lock("
+            "hashtextextended('statements of a sandbox', 0))",
+            [],
+        )
         [lies] = CashHead.objects.filter(kind="BANK").values_list("balance", flat=True)
         statement = BankStatement(
             name="sandbox.csv",
