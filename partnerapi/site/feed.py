@@ -39,7 +39,10 @@ def feed() -> str:
             title=date,
             link=f"{page}#{date}",
             unique_id=f"{page}#{date}",
-            description=docs.markdown.render(found["text"]),
+            # A reader shows the text elsewhere, where an address needs its host.
+            description=docs.markdown.render(found["text"]).replace(
+                'href="/', f'href="{settings.PARTNER_API_SITE}/'
+            ),
             updateddate=datetime.fromisoformat(date).replace(tzinfo=UTC),
         )
     return made.writeString("utf-8")

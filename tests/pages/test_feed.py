@@ -1,5 +1,6 @@
 """The feed of changes, read as a feed reader reads it."""
 
+import re
 import xml.etree.ElementTree as ElementTree
 
 from partnerapi.site import docs
@@ -25,6 +26,9 @@ def test_has_an_entry_for_each_date_of_the_changelog(client, settings):
         assert entry.findtext(f"{ATOM}updated") == f"{date}T00:00:00+00:00"
         assert f'id="{date}"' in client.get("/docs/changelog").content.decode()
     assert "<li>" in entries[0].findtext(f"{ATOM}summary", "")
+    links = re.findall('href="([^"]*)', " ".join(entry[-1].text for entry in entries))
+    assert links
+    assert [link for link in links if not link.startswith("http")] == []
 
 
 def test_the_page_names_its_feed(client):
