@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from codeop import compile_command
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,19 @@ def test_the_tasks_do_what_their_page_says(
     assert life == ["ORDER_ACCEPTED", "ORDER_CANCELLED"]
     assert copied["inMirror"] == copied["atPartnerAPI"] > 0
     assert sums == {"tradesMatch": True, "balanceMatches": True}
+
+
+@pytest.mark.parametrize("name", docs.FOR_PARTNERS)
+def test_python_can_be_pasted_into_its_own_shell(name: str):
+    """There an empty line ends a block, and nothing else does."""
+    page = docs.path_of(name).read_text()
+    for kind, text in FENCED.findall(page):
+        lines: list[str] = []
+        for line in [*text.splitlines(), "", ""] if kind == "python" else []:
+            lines.append(line)
+            if compile_command("\n".join(lines)) is not None:
+                lines.clear()
+        assert lines == []
 
 
 def test_each_step_has_every_language():

@@ -24,6 +24,7 @@ QUESTIONS = {
     "which scopes do I need": r"/docs/(scopes|guide#keys-and-scopes)",
     "where do I get an API key": r"/docs/(guide#keys-and-scopes|scopes#keys)",
     "how do I follow events": r"/docs/guide#events",
+    "webhook": r"/docs/guide#events",
     "export all holders": r"/docs/exports",
     "deprecated fields": r"/docs/(deprecations|guide#versions)",
     "how do I log on with FIX": r"/docs/fix",
