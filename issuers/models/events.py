@@ -16,7 +16,7 @@ from accounts.access import Caller, Scope
 from accounts.keys.models import Partner
 from issuers.models.tokens import Token
 from partnerapi.core.constraints import check
-from partnerapi.core.database import delete_in_batches, value_of
+from partnerapi.core.database import delete_in_batches, rows_of, value_of
 
 PRUNED_AT_ONCE = 1000
 
@@ -224,6 +224,17 @@ def number_of_events(caller: Caller, types: Sequence[EventType]) -> int:
     counts = EventCount.objects.filter(shown_to(caller), type__in=types)
     number: int = counts.aggregate(number=Coalesce(Sum("number"), 0))["number"]
     return number
+
+
+def newest_events(partner_ids: Sequence[str]) -> dict[str, int]:
+    """The number of the last event of each partner, 0 without any, by its id."""
+    return dict(rows_of(NEWEST, [list(partner_ids)]))
+
+
+NEWEST = """
+    SELECT partner_id::text, last_sequence FROM issuers_eventhead
+    WHERE partner_id = ANY (%s::uuid[])
+"""
 
 
 class UnnumberedEvent(Told):

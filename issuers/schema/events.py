@@ -169,6 +169,15 @@ class Query(graphene.ObjectType):
         "sequence of the oldest event that is kept: read your lists again. An empty "
         "page without `totalCount` costs 1 point. Needs a key.",
         follows="after",
+        wait=graphene.Int(
+            description="If no event follows `after`, the response waits for one, at "
+            "most so many seconds, 0 to 20. It needs `after`; `events` is then the "
+            "only root field, without `before`, `last` and `totalCount`. The wait "
+            "costs 1 point at its beginning, 1 for each commit whose events of your "
+            "feed are not in the list, and 1 at its end if the page is empty. At most "
+            "20 requests of a key and 100 of an address wait in one server process; "
+            "one more, or one of more than 16,384 bytes, is answered after a second."
+        ),
         types=graphene.List(
             graphene.NonNull(EventType),
             description="Only events of these types; an empty list matches none.",
@@ -179,7 +188,14 @@ class Query(graphene.ObjectType):
     )
 
     def resolve_events(
-        roots, info, types=None, account_id=None, after=None, before=None, **page
+        roots,
+        info,
+        types=None,
+        account_id=None,
+        after=None,
+        before=None,
+        wait=None,  # Of the gateway.
+        **page,
     ):
         caller = info.context.caller
         if caller is None:

@@ -5,8 +5,8 @@ import logging
 from threading import Event
 from uuid import UUID
 
-from marketdata.books.channels import ChannelListener
 from marketdata.books.notify import channel
+from partnerapi.core.channels import ChannelListener
 from partnerapi.core.outages import Outage
 
 RETRY_SECONDS = 2.0

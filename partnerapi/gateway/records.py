@@ -39,6 +39,8 @@ class Record:
     code: str = OK
     points: int = 0
     server_seconds: float = 0.0
+    is_parked: bool = False
+    """Whether it will come anew, and be answered then."""
 
     def keep(self, status: int) -> None:
         """Count the request, and write its line where lines are JSON.

@@ -157,6 +157,30 @@ def hold(request: HttpRequest, seconds: float) -> None:
         have_wait(seconds)
 
 
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What a request waits for: an event of its partner behind number `seen`.
+
+    `seconds` is how long, from when it came; as many may wait of a `key`, and of an
+    `address`.
+    """
+
+    seconds: int
+    partner_id: str
+    seen: int
+    key: str
+    address: str
+
+
+def park(request: HttpRequest, wait: Wait) -> bool:
+    """Have our worker keep the request, without a thread, until there is an event.
+
+    It comes anew then, or when its time is over. False: it must be answered now.
+    """
+    park_with = getattr(request.META.get("gunicorn.socket"), "park", None)
+    return bool(park_with and park_with(wait))
+
+
 def read_bytes(request: HttpRequest) -> bytes:
     """The body to its end.
 

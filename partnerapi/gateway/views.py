@@ -17,7 +17,9 @@ from django.views.decorators.csrf import csrf_exempt
 from graphql import ExecutionResult, GraphQLSchema
 
 from accounts.access import Caller, Unauthenticated
+from issuers.models.events import newest_events
 from partnerapi.core import json_lines
+from partnerapi.core.addresses import source_of
 from partnerapi.core.errors import INTERNAL_SERVER_ERROR, RequestTimeout
 from partnerapi.core.postgresql.lending import backend, check_due
 from partnerapi.core.times import to_rfc3339
@@ -45,6 +47,7 @@ from partnerapi.gateway.refusals import (
 from partnerapi.gateway.requests import (
     GRAPHQL_RESPONSE,
     JSON,
+    Wait,
     address_of,
     begun_at,
     check_accept,
@@ -54,6 +57,7 @@ from partnerapi.gateway.requests import (
     is_late,
     is_unread,
     negotiate,
+    park,
     parse_body,
     read_bytes,
     request_id_of,
@@ -62,7 +66,7 @@ from partnerapi.gateway.standby import identify_caller, read_anywhere
 from partnerapi.gateway.throttling import Budget
 from partnerapi.gateway.told_costs import told_cost
 from partnerapi.gateway.trial import asks_for_price, asks_for_trial, attempt
-from partnerapi.graphql.cost import CHECK, LEAST, MUTATION
+from partnerapi.graphql.cost import CHECK, EMPTY, LEAST, MUTATION
 from partnerapi.graphql.documents import PreparedRequest, Refused, prepare
 from partnerapi.graphql.execution import execute
 from partnerapi.graphql.resolvers import grouped, passes_checks
@@ -130,7 +134,8 @@ def graphql_view(schema: GraphQLSchema) -> View:
             )
         response["X-RateLimit-Time-Remaining"] = f"{running.left:.3f}"
         record.server_seconds = running.end()
-        record.keep(response.status_code)
+        if not record.is_parked:
+            record.keep(response.status_code)
         return response
 
     return graphql
@@ -273,8 +278,32 @@ def pay_and_run(
             request, prepared, context, deadline, run, write, running, is_trial
         )
     else:
-        text, told = write(read_anywhere(run, deadline)), {}
+        wait = wait_of(request, caller, prepared, deadline)
+        executed = read_anywhere(run, deadline)
+        text, told = write(executed), {}
+        if wait and executed.extensions == {"points": EMPTY}:
+            record.is_parked = park(request, wait)
     return respond(text, media_type, 200, bill.headers() | later | told)
+
+
+def wait_of(
+    request: HttpRequest,
+    caller: Caller | None,
+    prepared: PreparedRequest,
+    deadline: float,
+) -> Wait | None:
+    """What a query waits for if it finds nothing now; read before it looks."""
+    if not prepared.wait or caller is None:
+        return None
+    partner_id = caller.partner_id
+    newest = read_anywhere(lambda: newest_events([partner_id]), deadline)
+    return Wait(
+        prepared.wait,
+        partner_id,
+        newest.get(partner_id, 0),
+        f"key:{caller.key_id}",
+        f"address:{source_of(address_of(request))}",
+    )
 
 
 def mutate(

@@ -44,7 +44,13 @@ from partnerapi.graphql.cost import (
 )
 from partnerapi.graphql.culprits import name_of_argument, names_of_variable
 from partnerapi.graphql.field_costs import dearest_fields
-from partnerapi.graphql.limits import check_counts, check_mutations, check_values
+from partnerapi.graphql.limits import (
+    check_counts,
+    check_mutations,
+    check_values,
+    seconds_to_wait,
+    waiting_fields,
+)
 from partnerapi.graphql.overlap import OverlappingFieldsRule
 from partnerapi.graphql.selections import Reach, Selection, Source
 from partnerapi.graphql.validation import validate
@@ -132,6 +138,7 @@ class OperationPlan:
         self.selection = selection
         self.once, self.objects = OperationCost().of_selection(selection)
         self.bounded = bounded_fields(selection)
+        self.waiting = waiting_fields(selection)
         self.size = FIELD_SIZE * selection.source.count_fields()
 
 
@@ -212,7 +219,7 @@ class PreparedRequest:
     """A request that may be executed, and what its fields and objects cost at most.
 
     `inputs` are the variables as they were sent, `variables` as graphql-core coerced
-    them.
+    them. `wait` is how long it may wait for its answer, seconds.
     """
 
     operation: Operation
@@ -220,6 +227,7 @@ class PreparedRequest:
     inputs: dict[str, Any]
     variables: dict[str, Any]
     cost: int
+    wait: int
 
     @property
     def price(self) -> int:
@@ -316,6 +324,7 @@ def prepare(
         known = operation.plans.get(decisive)
         selection = known.selection if known else operation.select(variables)
         plan, cost = plan_operation(known, selection, variables)
+        wait = seconds_to_wait(selection, plan.waiting, variables)
     except PartnerAPIError as error:
         raise Refused([as_graphql_error(error)]) from error
     except GraphQLError as error:
@@ -325,7 +334,7 @@ def prepare(
         operation.plans[decisive] = plan
         document.size += plan.size
         document.keep()
-    return PreparedRequest(operation, plan, inputs, variables, cost)
+    return PreparedRequest(operation, plan, inputs, variables, cost, wait)
 
 
 def coerce(

@@ -19,6 +19,7 @@ from graphql import (
     SelectionSetNode,
     get_named_type,
 )
+from graphql.execution.values import get_argument_values
 
 from partnerapi.core.errors import (
     BadUserInput,
@@ -29,7 +30,7 @@ from partnerapi.core.errors import (
     MaxMutationsExceeded,
     ValidationFailed,
 )
-from partnerapi.graphql.selections import Selection
+from partnerapi.graphql.selections import SelectedField, Selection
 
 MAX_INTROSPECTIONS = 10
 MAX_MUTATIONS = 1
@@ -41,6 +42,10 @@ MAX_TEXT_LENGTH = 100
 """Characters of a text that is an argument, where MAX_TEXT_LENGTHS has no other."""
 MAX_TEXT_LENGTHS = {"before": 1_000, "after": 1_000}
 MAX_ID_LENGTH = 200
+MAX_WAIT = 20
+"""Seconds."""
+WITHOUT_WAIT = ("before", "last")
+"""Arguments of a list that waits for what follows `after`."""
 
 
 def check_counts(document: DocumentNode) -> None:
@@ -134,6 +139,60 @@ def check_mutations(selection: Selection) -> None:
             "request, with its own Idempotency-Key.",
             maximum=MAX_MUTATIONS,
         )
+
+
+def waiting_fields(selection: Selection) -> list[SelectedField]:
+    """The root fields of a query that may wait for their answer."""
+    fields = selection.fields(selection.type.name)
+    return [
+        field
+        for field in fields
+        if any(argument.name.value == "wait" for argument in field.nodes[0].arguments)
+    ]
+
+
+def seconds_to_wait(
+    selection: Selection, waiting: list[SelectedField], variables: dict[str, Any]
+) -> int:
+    """How long a query may wait for its answer, seconds; 0: not at all.
+
+    Raises:
+        BadUserInput: it waits for more than the rows behind `after`, or for too long.
+    """
+    for field in waiting:
+        arguments = get_argument_values(field.definition, field.nodes[0], variables)
+        seconds = arguments.get("wait") or 0
+        if not 0 <= seconds <= MAX_WAIT:
+            raise BadUserInput(
+                f"`wait` is {seconds}; pass 0 to {MAX_WAIT} seconds.",
+                argument="wait",
+                maximum=MAX_WAIT,
+            )
+        if seconds:
+            check_wait(selection, field, arguments)
+            return seconds
+    return 0
+
+
+def check_wait(
+    selection: Selection, field: SelectedField, arguments: dict[str, Any]
+) -> None:
+    assert field.selection is not None
+    excluded = [name for name in WITHOUT_WAIT if arguments.get(name) is not None]
+    excluded += ["totalCount"] if field.selection.selects("totalCount") else []
+    others = selection.fields(selection.type.name)
+    if arguments.get("after") is None:
+        message = "`wait` needs `after`: pass the last `endCursor`, or a sequence."
+    elif excluded:
+        message = f"`wait` cannot be combined with `{excluded[0]}`."
+    elif len(others) > 1:
+        message = (
+            f"With `wait`, `{field.name}` is the only root field; send the others in "
+            "another request."
+        )
+    else:
+        return
+    raise BadUserInput(message, argument="wait")
 
 
 class Counts:

@@ -11,6 +11,7 @@ from django.conf import settings
 from gunicorn.workers.gthread import TConn
 
 from partnerapi.core.addresses import source_of
+from partnerapi.gateway.requests import Wait
 
 HEAD_BYTES = 16 * 1024
 HEAD_SECONDS = 5.0
@@ -74,6 +75,10 @@ class Buffers:
         """Delay the answer to this request, in seconds; no thread waits with it."""
         self.held_seconds = seconds
 
+    def park(self, wait: Wait) -> bool:
+        """Keep the request until there is an event; False: it is answered now."""
+        return self.place is not None and bool(self.place.park(wait))
+
     def setblocking(self, blocking: bool) -> None:
         pass
 
@@ -99,6 +104,8 @@ class Phase(Enum):
     """A thread has it."""
     HELD = auto()
     """The answer waits until its deadline."""
+    PARKED = auto()
+    """The request waits for an event, until its deadline."""
     SEND = auto()
     LINGER = auto()
     """Everything is sent; what still comes is thrown away, so that nothing is lost."""
@@ -118,6 +125,8 @@ class Connection(TConn):  # type: ignore[misc]
         self.broken = False
         self.caller = ""
         """In whose turn the request is answered."""
+        self.wait: Wait | None = None
+        """What the request is to wait for, once its thread has left it."""
         self.begin(Phase.HEAD, HEAD_SECONDS)
         self.await_request()
 
@@ -131,6 +140,8 @@ class Connection(TConn):  # type: ignore[misc]
         self.body_at: int | None = None
         self.length: int | None = None
         self.chunk_at = self.chunk_bytes = 0
+        self.request = b""
+        self.waits_until = 0.0
 
     def is_overdue(self, now: float) -> bool:
         if self.phase is Phase.WORK or now < self.deadline:
@@ -244,6 +255,17 @@ class Connection(TConn):  # type: ignore[misc]
             self.give_up()
             return True
         return False
+
+    def keep_request(self) -> None:
+        """Remember the bytes of a request that may be answered later."""
+        received = self.buffers.received
+        self.request = bytes(received) if len(received) <= HEAD_BYTES else b""
+
+    def forget_answering(self) -> None:
+        """Be as before the request was taken from what has come."""
+        self.buffers.received[:] = self.request
+        self.request = b""
+        self.initialized, self.parser = False, None
 
     def read_on(self) -> None:
         """Get the next piece of the answer from the application; in a thread."""

@@ -26,6 +26,8 @@ from django.conf import settings
 from gunicorn.errors import ConfigError
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, ThreadWorker
 
+from partnerapi.gateway.requests import Wait
+from partnerapi.operations.parking import Parking
 from partnerapi.operations.turns import Turns, Work
 from partnerapi.operations.web_connection import (
     HEAD_BYTES,
@@ -50,6 +52,10 @@ SIGN_INS = 3
 """As many are in hand at once."""
 WITHOUT_PLACE = SIGN_INS + 100
 """Threads that may wait without a place: sign-ins, and orders that go together."""
+CROWDED_SECONDS = 1.0
+"""A request that finds no place to wait for events is answered after so long."""
+STAYING = (Phase.WORK, Phase.PARKED)
+"""Connections whose slowness is not their client's."""
 Application = Callable[[dict[str, Any], Any], Any]
 HEALTH = b"GET /healthz "
 """Answered here: where all threads wait for a database, the process answers still."""
@@ -75,6 +81,10 @@ class Place:
         """Give the place to other threads: this one will wait."""
         self.worker.stand_aside(self.work)
 
+    def park(self, wait: Wait) -> bool:
+        """Keep the request for later; False: it must be answered now."""
+        return self.worker.park(self.work.request, wait)
+
     def pass_to(self, other: "Place") -> None:
         """Give the place to another that stood aside: this one is nearly done."""
         self.worker.pass_place(self.work, other.work)
@@ -94,6 +104,9 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         self.waited: Callable[[float], None] = lambda seconds: None
         self.taken: Callable[[str], float] = lambda caller: 0.0
         self.turn = threading.Lock()
+        self.parking = Parking(
+            self.worker_connections, self.method_queue.defer, self.wake
+        )
 
     @classmethod
     def check_config(cls, cfg: Any, log: Any) -> None:
@@ -162,6 +175,8 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
                 self.send(conn)
             case Phase.LINGER:
                 self.linger(conn)
+            case Phase.PARKED:
+                self.receive_ahead(conn)
             case _:
                 self.receive(conn)
 
@@ -184,6 +199,21 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         conn.buffers.received += data
         conn.moved += len(data)
         self.dispatch(conn)
+
+    def receive_ahead(self, conn: Connection) -> None:
+        """Notice the end of a connection, or what follows a request that waits."""
+        try:
+            data = conn.socket.recv(HEAD_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.drop(conn)
+            return
+        conn.buffers.received += data
+        self.watch(conn, 0)
+        self.weigh(conn)
 
     def dispatch(self, conn: Connection) -> None:
         """Give a thread the request if it is whole."""
@@ -218,9 +248,11 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         self.call_threads()
 
     def wait_for_and_dispatch_events(self, timeout: float) -> None:
+        timeout = self.parking.most_seconds(timeout)
         super().wait_for_and_dispatch_events(
             min(timeout, LOOK_SECONDS) if self.turns.lines else timeout
         )
+        self.parking.look(monotonic())
         with self.turn:
             late = list(self.turns.late(monotonic()))
         for work in late:
@@ -254,10 +286,10 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             conn = work.request
             self.waited(monotonic() - work.come)
             conn.buffers.place = Place(self, work)
+            conn.keep_request()
             try:
                 work.do(conn)
             finally:
-                conn.buffers.place = None
                 with self.turn:
                     self.turns.end(work)
             with self.turn:
@@ -271,10 +303,43 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         try:
             conn.keep = bool(self.handle(conn))
         finally:
+            # From then on another thread may have the connection's next work.
+            conn.buffers.place = None
             self.method_queue.defer(self.finish_request, conn)
 
+    def park(self, conn: Connection, wait: Wait) -> bool:
+        """Whether the request is kept until there is an event; in its thread.
+
+        Where too many wait, it is answered after a second.
+        """
+        now = monotonic()
+        conn.waits_until = conn.waits_until or now + wait.seconds
+        if now >= conn.waits_until or not self.alive:
+            return False
+        if not (conn.request and self.parking.admit(wait)):
+            conn.buffers.hold(CROWDED_SECONDS)
+            return False
+        conn.wait = wait
+        return True
+
+    def wake(self, conn: Connection) -> None:
+        """Have a request that was parked take its turn, as if it came now."""
+        self.leave_parking(conn)
+        self.watch(conn, 0)
+        conn.begin(Phase.WORK, 0)
+        self.enqueue_req(conn)
+
+    def leave_parking(self, conn: Connection) -> None:
+        self.parking.release(conn)
+        self.by_address[conn.address] += 1
+
     def handle(self, conn: Connection) -> Any:
+        begun = len(conn.buffers.answer)
         keep = super().handle(conn)
+        if conn.wait is not None:
+            del conn.buffers.answer[begun:]
+            conn.forget_answering()
+            return keep
         if conn.buffers.held_seconds:
             conn.begin(Phase.HELD, conn.buffers.held_seconds)
             conn.buffers.held_seconds = 0.0
@@ -285,7 +350,15 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         return keep
 
     def finish_request(self, conn: Connection) -> None:
-        if conn.phase is Phase.HELD:
+        if conn.wait is not None:
+            wait, conn.wait = conn.wait, None
+            conn.begin(Phase.PARKED, 0)
+            conn.deadline = conn.waits_until
+            self.leave_address(conn)
+            self.parking.keep(conn, wait)
+            self.watch(conn, selectors.EVENT_READ)
+            self.weigh(conn)
+        elif conn.phase is Phase.HELD:
             self.weigh(conn)
         else:
             self.send(conn)
@@ -328,6 +401,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             conn.read_on()
             is_read = True
         finally:
+            conn.buffers.place = None
             self.method_queue.defer(self.send_on, conn, is_read)
 
     def send_on(self, conn: Connection, is_read: bool) -> None:
@@ -365,15 +439,20 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
     def drop(self, conn: Connection) -> None:
         if conn not in self.connections:
             return
+        if conn.phase is Phase.PARKED:
+            self.leave_parking(conn)
         self.watch(conn, 0)
         conn.socket.close()
         conn.end_stream()
         self.connections.remove(conn)
+        self.leave_address(conn)
+        self.held -= conn.held
+        self.nr_conns -= 1
+
+    def leave_address(self, conn: Connection) -> None:
         self.by_address[conn.address] -= 1
         if not self.by_address[conn.address]:
             del self.by_address[conn.address]
-        self.held -= conn.held
-        self.nr_conns -= 1
 
     def weigh(self, conn: Connection) -> None:
         """Count what the connection holds; beyond the limit the slowest is closed."""
@@ -403,7 +482,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         waiting = [
             conn
             for conn in self.connections
-            if conn.phase is not Phase.WORK and conn.held >= least
+            if conn.phase not in STAYING and conn.held >= least
         ]
         if not waiting:
             return False
@@ -435,6 +514,8 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             elif conn.is_overdue(now):
                 if conn.phase in (Phase.HEAD, Phase.BODY):
                     self.refuse(conn, "408 Request Timeout")
+                elif conn.phase is Phase.PARKED:
+                    self.wake(conn)
                 elif conn.phase is Phase.HELD:
                     conn.begin(Phase.SEND, SEND_SECONDS)
                     self.send(conn)
@@ -442,8 +523,10 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
                     self.drop(conn)
 
     def _cap_keepalive(self, deadline: float) -> None:
-        for conn in self.connections:
-            if conn.phase is Phase.IDLE:
+        for conn in list(self.connections):
+            if conn.phase is Phase.PARKED:
+                self.wake(conn)
+            elif conn.phase is Phase.IDLE:
                 latest = monotonic() + STOP_KEEPALIVE_LINGER
                 conn.deadline = min(conn.deadline, latest)
 

@@ -135,6 +135,7 @@ def most() -> Rows:
     yield "characters of an alias", f"{limits.MAX_ALIAS_LENGTH}"
     yield "items and members of all variables", f"{limits.MAX_VALUES:,}"
     yield "characters of an id", f"{limits.MAX_ID_LENGTH}"
+    yield "seconds that `events` waits for an event", f"{limits.MAX_WAIT}"
     yield "characters of a cursor", f"{limits.MAX_TEXT_LENGTHS['after']:,}"
     yield "characters of another text argument", f"{limits.MAX_TEXT_LENGTH}"
     yield (

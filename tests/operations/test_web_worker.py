@@ -20,7 +20,9 @@ import pytest
 from django.conf import settings
 from gunicorn.config import Config
 
+from partnerapi.gateway.requests import Wait
 from partnerapi.operations import web_worker
+from partnerapi.operations.parking import Parking
 from partnerapi.operations.web_connection import Connection, Phase
 from partnerapi.operations.web_worker import BufferingWorker
 from tests.gateway.conftest import UNLIMITED, WebServer, serving
@@ -313,6 +315,56 @@ def test_of_too_many_connections_the_slowest_is_closed(worker: BufferingWorker):
     assert fast in worker.connections
     assert slow not in worker.connections
     assert worker.nr_conns == 2
+
+
+def parked(worker: BufferingWorker, number: int) -> Connection:
+    """A connection whose client has ended; its request waits for an event."""
+    conn = waiting(worker, 0, 0)
+    conn.begin(Phase.WORK, 0)
+    conn.wait = Wait(20, "a", 0, f"key:{number // 20}", f"address:{number // 100}")
+    conn.waits_until = time.monotonic() + PATIENCE_SECONDS
+    assert worker.parking.admit(conn.wait)
+    worker.finish_request(conn)
+    return conn
+
+
+@pytest.fixture
+def silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is listened for."""
+    monkeypatch.setattr(Parking, "listen", lambda self, stopping: None)
+
+
+def admits(worker: BufferingWorker, key: int, address: int) -> bool:
+    wait = Wait(20, "a", 0, f"key:{key}", f"address:{address}")
+    return worker.parking.admit(wait)
+
+
+@pytest.mark.usefixtures("silent")
+def test_a_key_an_address_and_a_process_have_so_many_requests_that_wait(
+    worker: BufferingWorker,
+):
+    waits = [parked(worker, number) for number in range(100)]
+    assert not admits(worker, key=4, address=1)
+    assert not admits(worker, key=5, address=0)
+    # They are none of the connections that an address may hold.
+    assert worker.by_address == {}
+    worker.parking.most = 100
+    assert not admits(worker, key=5, address=1)
+    # Each has been left by its client.
+    for conn in waits:
+        worker.go_on(conn)
+    assert worker.parking.number == worker.nr_conns == 0
+    assert worker.parking.admitted == {}
+
+
+@pytest.mark.usefixtures("silent")
+def test_requests_that_wait_are_not_closed_as_slow_ones(worker: BufferingWorker):
+    kept, slow = parked(worker, 0), waiting(worker, 0, 1)
+    kept.since = 0.0
+    assert worker.drop_slowest(0)
+    assert worker.connections == {kept}
+    assert not worker.drop_slowest(0)
+    assert slow not in worker.connections
 
 
 PLACES = 4

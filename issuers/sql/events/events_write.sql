@@ -125,6 +125,8 @@ BEGIN
     FROM (SELECT partner_id, max(sequence) AS sequence, max(at) AS at
           FROM numbered GROUP BY partner_id) n
     WHERE h.partner_id = n.partner_id;
+    -- A session that hears it notifies those who wait for events, after the commit.
+    RAISE INFO 'Partners have new events.' USING ERRCODE = 'PEV01';
 END $$;
 REVOKE ALL ON FUNCTION public.events_write(text[], uuid[], text[], uuid[], uuid[],
     uuid[], uuid[], bigint[], bigint[], bigint[], bigint[], bigint[], bigint[], text[], boolean)

@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db import Error, connection
 from redis.exceptions import RedisError
 
-from marketdata.books.channels import ChannelListener
+from partnerapi.core.channels import ChannelListener
 from partnerapi.core.database import fetch
 from partnerapi.core.outages import Outage
 from partnerapi.core.redis import call, database

@@ -15,6 +15,10 @@ from partnerapi.core.postgresql.faults import OutcomeUnknown, is_unconfirmed
 from partnerapi.core.postgresql.naming import application_name
 from partnerapi.core.postgresql.schema import SchemaEditor
 
+NEW_EVENTS = "PEV01"
+"""The code of the notice with which `events_write` says that a transaction has events
+of partners."""
+
 
 class ErrorWrapper(DatabaseErrorWrapper):  # type: ignore[misc]
     """Around each statement and each commit."""
@@ -30,15 +34,18 @@ class ErrorWrapper(DatabaseErrorWrapper):  # type: ignore[misc]
                 "lose it."
             ) from None
         super().__exit__(kind, error, traceback)
+        if self.wrapper.has_news:
+            self.wrapper.pass_on_news()
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """A commit that no standby has confirmed, where one is to, raises OutcomeUnknown,
-    and so does one in which the connection ended."""
+    and so does one in which the connection ended. One that has events is passed on."""
 
     SchemaEditorClass = SchemaEditor
     loan: lending.Loan | None = None
     is_unconfirmed = False
+    has_news = False
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -50,11 +57,21 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def hear(self, notice: Diagnostic) -> None:
         self.is_unconfirmed |= is_unconfirmed(notice)
+        self.has_news |= notice.sqlstate == NEW_EVENTS
+
+    def pass_on_news(self) -> None:
+        """Notify those who wait for events, once others see them."""
+        if self.connection.info.transaction_status is TransactionStatus.IDLE:
+            self.has_news = False
+            # Most commands write no events, and do without redis.
+            from partnerapi.core.news import notify
+
+            notify()
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> lending.Raw:
         raw = self.get_connection(conn_params)
         raw.add_notice_handler(self.hear)
-        self.is_unconfirmed = False
+        self.is_unconfirmed = self.has_news = False
         return raw
 
     def get_connection(self, conn_params: dict[str, Any]) -> lending.Raw:
