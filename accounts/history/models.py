@@ -27,6 +27,10 @@ class RowChangeManager(models.Manager["RowChange"]):
         """Record which file was imported into a row, if no other row does."""
         self.note("IMPORT", of, said)
 
+    def note_sign_in(self, user: User, **said: Any) -> None:
+        """Record that a member of staff signed in."""
+        self.note("SIGNIN", user, said)
+
     def note(self, operation: str, of: Of, said: dict[str, Any]) -> None:
         row = str(of.pk) if isinstance(of, models.Model) else ""
         with transaction.atomic(), connection.cursor() as cursor:
@@ -40,7 +44,8 @@ class RowChange(models.Model):
     """A row that was made, changed or deleted; for a change, only the changed columns.
 
     Secrets are left out: only the fact that they changed is kept. EXPORT and IMPORT
-    name the file that was exported or imported for the row's object.
+    name the file that was exported or imported for the row's object; SIGNIN names the
+    address from which the user signed in.
     """
 
     id = models.BigAutoField(primary_key=True)

@@ -315,6 +315,17 @@ class LedgerTransaction(models.Model):
             models.Index(
                 fields=["token", "recorded_at"], name="ledger_recorded_of_token"
             ),
+            # For the log, which leaves out what markets and deliveries record.
+            models.Index(
+                fields=["recorded_at"],
+                condition=~Q(kind__in=["LEGACY_DELIVERY", "TRADE"]),
+                name="ledger_recorded_singly",
+            ),
+            models.Index(
+                fields=["token", "recorded_at"],
+                condition=~Q(kind__in=["LEGACY_DELIVERY", "TRADE"]),
+                name="ledger_singly_of_token",
+            ),
         ]
 
     def __str__(self):

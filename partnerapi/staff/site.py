@@ -21,9 +21,11 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_protect
 
+from accounts.history.models import RowChange
 from accounts.people.models import User
 from partnerapi.core.backoffice import BoundedPaginator
 from partnerapi.core.form_fields import NumberField, WholeField
+from partnerapi.gateway.requests import address_of
 from partnerapi.staff import find, roles
 from partnerapi.staff.approvals import filing, together
 from partnerapi.staff.authentication import passkeys
@@ -36,6 +38,7 @@ from partnerapi.staff.authentication.second_factor import (
 from partnerapi.staff.authentication.sign_in import SignInForm
 from partnerapi.staff.home import look
 from partnerapi.staff.log import pages as log
+from partnerapi.staff.log.authorship import written_by_user
 from partnerapi.staff.market import books, execution, market, order
 from partnerapi.staff.people import (
     account,
@@ -149,7 +152,10 @@ class BackOffice(admin.AdminSite):
             return redirect_to_login(
                 after(request), reverse("admin:second_factor"), "next"
             )
-        return super().login(request, extra_context)
+        answer = super().login(request, extra_context)
+        if request.method == "POST" and request.user.is_authenticated:
+            note_sign_in(request, "password")
+        return answer
 
     @method_decorator([never_cache, csrf_protect])
     def second_factor(self, request: HttpRequest) -> HttpResponse:
@@ -163,6 +169,7 @@ class BackOffice(admin.AdminSite):
         form = CodeForm(request, device, request.POST or None)
         if form.is_valid():
             form.let_in()
+            note_sign_in(request, "second factor")
             return HttpResponseRedirect(after(request))
         context = self.each_context(request) | {
             "title": "Second factor",
@@ -175,6 +182,13 @@ class BackOffice(admin.AdminSite):
                 "secret": b32encode(device.bin_key).decode(),
             }
         return TemplateResponse(request, "admin/second_factor.html", context)
+
+
+def note_sign_in(request: HttpRequest, by: str) -> None:
+    """Record in the log that the user of a request signed in, and `by` what."""
+    assert isinstance(request.user, User)
+    with written_by_user(request):
+        RowChange.objects.note_sign_in(request.user, by=by, address=address_of(request))
 
 
 def lacks_factor(request: HttpRequest) -> bool:

@@ -21,6 +21,7 @@ from tests.approved import approved_record
 from tests.characters import World
 from tests.issuers.register import people
 from tests.owner import as_committed, superuser, tamper
+from tests.staff.conftest import lines_of_log
 
 pytestmark = pytest.mark.django_db
 
@@ -134,6 +135,6 @@ def test_the_log_names_each_table(client: Client, world: World):
     user = ana()
     client.force_login(user)
     user.groups.add(Group.objects.create(name="Night shift"))
-    lines = client.get("/admin/log/", {"object": str(user.pk)}).context["lines"]
+    lines = lines_of_log(client, {"object": str(user.pk)})
     kinds = {line.kind for line in lines}
     assert kinds == {"User", "User-group relationship", "Change of staff"}

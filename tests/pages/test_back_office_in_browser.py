@@ -308,9 +308,25 @@ def test_the_log_has_a_table_that_was_printed(back_office, running_server):
         assert back_office.pdf()
     assert (answered.value.request.method, answered.value.status) == ("POST", 204)
     back_office.goto(address + "log/")
-    line = back_office.locator("table.log tbody tr").first
-    assert "Export" in line.inner_text()
-    assert "format: print" in line.inner_text()
+    line = back_office.locator("ol.log > li").first
+    assert "printed" in line.inner_text()
+    line.locator("summary").press("Enter")
+    line.get_by_text("format: print").wait_for()
+
+
+def test_a_line_of_the_log_opens_with_the_keyboard(readable, running_server):
+    page, faults = readable
+    page.goto(running_server["admin"] + "log/")
+    line = page.locator("ol.log > li", has_text="register entries").first
+    line.locator("summary").press("Enter")
+    line.get_by_role("columnheader", name="Before").wait_for()
+    found = [*faults()]
+    page.get_by_role("link", name="Older").press("Enter")
+    page.get_by_role("link", name="Newest").wait_for()
+    page.get_by_label("Kind").select_option("Sign-ins")
+    page.get_by_role("button", name="Show").press("Enter")
+    page.locator("ol.log > li", has_text="signed in from").first.wait_for()
+    assert found + [*faults()] == []
 
 
 def test_everybody_can_read_the_door(browser, running_server, axe):

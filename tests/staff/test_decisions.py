@@ -43,6 +43,7 @@ from tests.approved import asker
 from tests.characters import World
 from tests.issuers.register import people
 from tests.owner import as_committed
+from tests.staff.conftest import lines_of_log
 from tests.staff.test_asking import WHY, ask, member
 from tests.staff.test_delivery import MINT, new_lines
 from tests.staff.test_markets import Traded
@@ -586,7 +587,7 @@ def test_the_asker_takes_a_request_back(world: World, ana: Client, ben: Client):
     assert "has already decided this request" in late
     assert not hasattr(ApprovalRequest.objects.latest("filed_at"), "outcome")
     reader = member("eve", "view_rowchange")
-    log = reader.get("/admin/log/", {"object": str(request.pk)}).context["lines"]
+    log = lines_of_log(reader, {"object": str(request.pk)})
     assert [(line.what, line.name) for line in log] == [
         ("Taken back", request.title),
         ("Request", request.title),

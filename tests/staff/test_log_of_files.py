@@ -26,6 +26,7 @@ from issuers.register.ledger import Entry
 from partnerapi.staff.log.reading import Line
 from tests.characters import World
 from tests.issuers.ocf.packages import ROOT, files
+from tests.staff.conftest import lines_of_log
 from tests.staff.test_delivery import CONFIRM, MINT, new_lines
 
 SAM = "sam@example.com"
@@ -41,7 +42,7 @@ LINES = (
 
 
 def logged(staff: Client, **wanted: str) -> list[Line]:
-    return list(staff.get(LOG, wanted).context["lines"])
+    return lines_of_log(staff, wanted)
 
 
 def by_page(staff: Client, content: bytes, kind: str, **fields: Any) -> None:

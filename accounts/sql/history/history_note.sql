@@ -1,4 +1,4 @@
--- Records an export or an import with its author.
+-- Records an export, an import or a sign-in with its author.
 -- called by: application
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.history_note(
@@ -11,7 +11,7 @@ AS $$
 DECLARE
     author jsonb := nullif(current_setting('partnerapi.author', TRUE), '')::jsonb;
 BEGIN
-    IF operation NOT IN ('EXPORT', 'IMPORT') THEN
+    IF operation NOT IN ('EXPORT', 'IMPORT', 'SIGNIN') THEN
         RAISE EXCEPTION 'Triggers keep each %.', operation
             USING ERRCODE = 'restrict_violation';
     END IF;

@@ -1,4 +1,5 @@
--- All that staff did, from the histories of the apps, as one list.
+-- All that staff did, from the histories of the apps, as one list. A detail is one
+-- of many lines that a market, a delivery or a session leaves behind.
 CREATE OR REPLACE VIEW public.staff_log AS
  SELECT c.at,
     c.who::text AS who,
@@ -11,7 +12,8 @@ CREATE OR REPLACE VIEW public.staff_log AS
     c.request_id::text AS request_id,
     c.source::text AS source,
     NULL::uuid AS object_key,
-    false AS is_price_of_trade
+    false AS is_price_of_trade,
+    c.table_name::text = 'django_session'::text AS is_detail
    FROM accounts_rowchange c
 UNION ALL
  SELECT s.recorded_at AS at,
@@ -28,7 +30,8 @@ UNION ALL
             ELSE 'API'::text
         END AS source,
     s.account_id AS object_key,
-    false AS is_price_of_trade
+    false AS is_price_of_trade,
+    false AS is_detail
    FROM accounts_accountstatuschange s
 UNION ALL
  SELECT r.filed_at AS at,
@@ -42,7 +45,8 @@ UNION ALL
     ''::text AS request_id,
     'request'::text AS source,
     r.id AS object_key,
-    false AS is_price_of_trade
+    false AS is_price_of_trade,
+    false AS is_detail
    FROM accounts_approvalrequest r
      JOIN accounts_user u ON u.id = r.filed_by_id
 UNION ALL
@@ -61,7 +65,8 @@ UNION ALL
     ''::text AS request_id,
     'request'::text AS source,
     r.id AS object_key,
-    false AS is_price_of_trade
+    false AS is_price_of_trade,
+    false AS is_detail
    FROM accounts_approvaldecision d
      JOIN accounts_approvalrequest r ON r.id = d.request_id
      JOIN accounts_user u ON u.id = d.decided_by_id
@@ -80,7 +85,8 @@ UNION ALL
     ''::text AS request_id,
     'request'::text AS source,
     r.id AS object_key,
-    false AS is_price_of_trade
+    false AS is_price_of_trade,
+    false AS is_detail
    FROM accounts_approvaloutcome o
      JOIN accounts_approvalrequest r ON r.id = o.request_id
      JOIN accounts_user u ON u.id = r.filed_by_id
@@ -100,7 +106,8 @@ UNION ALL
     ''::text AS request_id,
     'page'::text AS source,
     NULL::uuid AS object_key,
-    false AS is_price_of_trade
+    false AS is_price_of_trade,
+    false AS is_detail
    FROM django_admin_log l
      JOIN accounts_user u ON u.id = l.user_id
      LEFT JOIN django_content_type t ON t.id = l.content_type_id
@@ -116,7 +123,8 @@ UNION ALL
     ''::text AS request_id,
     'ledger'::text AS source,
     e.token_id AS object_key,
-    false AS is_price_of_trade
+    false AS is_price_of_trade,
+    e.kind::text = 'LEGACY_DELIVERY'::text OR e.kind::text = 'TRADE'::text AS is_detail
    FROM issuers_ledgertransaction e
 UNION ALL
  SELECT p.recorded_at AS at,
@@ -130,7 +138,8 @@ UNION ALL
     ''::text AS request_id,
     'ledger'::text AS source,
     p.token_id AS object_key,
-    p.source::text = 'TRADE'::text AS is_price_of_trade
+    p.source::text = 'TRADE'::text AS is_price_of_trade,
+    p.source::text = 'TRADE'::text AS is_detail
    FROM issuers_tokenprice p
 UNION ALL
  SELECT j.created_at AS at,
@@ -144,5 +153,25 @@ UNION ALL
     ''::text AS request_id,
     'delivery'::text AS source,
     j.id AS object_key,
-    false AS is_price_of_trade
-   FROM issuers_deliveryjob j;
+    false AS is_price_of_trade,
+    false AS is_detail
+   FROM issuers_deliveryjob j
+UNION ALL
+ SELECT f.at,
+    COALESCE(u.email::text, 'unknown login'::text) AS who,
+    'Failed sign-in'::text AS what,
+    NULL::text AS kind,
+    NULL::text AS object,
+    NULL::text AS before,
+        CASE
+            WHEN f.is_locked THEN 'locked out'::text
+            ELSE NULL::text
+        END AS after,
+    ''::text AS reason,
+    ''::text AS request_id,
+    f.address::text AS source,
+    NULL::uuid AS object_key,
+    false AS is_price_of_trade,
+    false AS is_detail
+   FROM partnerapi_failedsignin f
+     LEFT JOIN accounts_user u ON u.email::text = lower(f.login::text);

@@ -1,6 +1,6 @@
-"""The page of the log: who did what, to what, from where; as a file, too."""
+"""The page of the log: sentences that say who did what, to what; a file, too."""
 
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, timedelta
 
 from django import forms
 from django.contrib import admin
@@ -10,47 +10,88 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 
 from accounts.history.models import RowChange
+from partnerapi.core.times import from_rfc3339
 from partnerapi.staff.log.downloads import csv_file, download
-from partnerapi.staff.log.reading import Line, Wanted, lines
+from partnerapi.staff.log.reading import (
+    KINDS,
+    NEWEST,
+    Fold,
+    Line,
+    Place,
+    Wanted,
+    folds,
+    lines,
+)
+from partnerapi.staff.log.sentences import sentences
+from partnerapi.staff.lookup import typed_text
 
-SHOWN, EXPORTED = 200, 10_000
+SHOWN, EXPORTED = 50, 10_000
 DAYS = 7
 BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 SEEN_BY = "accounts.view_rowchange"
-
-
-DAY = forms.DateInput({"type": "date"}, format="%Y-%m-%d")
+MOST_SKIPPED = 100_000
+"""Lines of one time."""
+DATE_LENGTH = len("2026-01-31")
+MINUTE = forms.DateTimeInput({"type": "datetime-local"}, format="%Y-%m-%dT%H:%M")
 
 
 class WantedForm(forms.Form):
-    since = forms.DateField(label="From (UTC)", required=False, widget=DAY)
-    until = forms.DateField(label="To (UTC, inclusive)", required=False, widget=DAY)
+    since = forms.DateTimeField(label="From (UTC)", required=False, widget=MINUTE)
+    until = forms.DateTimeField(
+        label="To (UTC, inclusive)", required=False, widget=MINUTE
+    )
+    kind = forms.ChoiceField(
+        choices=[
+            ("", "Everything"),
+            *((key, name) for key, (name, _) in KINDS.items()),
+        ],
+        required=False,
+    )
     who = forms.CharField(
-        label=("Person (beginning of email)"), required=False, max_length=254
+        label="Person (beginning of email)", required=False, max_length=254
     )
     object = forms.CharField(label="Object id", required=False, max_length=100)
     source = forms.CharField(
         label="Source (page, command, API, SQL …)", required=False, max_length=100
     )
-    trades = forms.BooleanField(label="Include trade prices", required=False)
+    details = forms.BooleanField(
+        label="Include trades, delivered lines, sessions", required=False
+    )
 
-    def criteria(self) -> Wanted:
-        """What is asked for; without days the last seven, or an object's whole time."""
+    def criteria(self, place: Place) -> Wanted:
+        """What is asked for; without times the last seven days, or an object's whole
+        time. The last minute, or the last day where no minute is named, is included.
+        """
         said = self.cleaned_data
         until, since = timezone.now(), BEGINNING
         if said["until"]:
-            until = midnight(said["until"] + timedelta(1))
+            is_day = len(self.data["until"].strip()) == DATE_LENGTH
+            until = said["until"] + (timedelta(1) if is_day else timedelta(minutes=1))
         if said["since"]:
-            since = midnight(said["since"])
+            since = said["since"]
         elif not said["object"]:
             since = until - timedelta(DAYS)
         return Wanted(
-            since, until, said["who"], said["object"], said["source"], said["trades"]
+            since,
+            until,
+            said["who"],
+            said["object"],
+            said["source"],
+            said["kind"],
+            said["details"],
+            place,
         )
 
 
-def midnight(day) -> datetime:
-    return datetime.combine(day, time(), timezone.get_default_timezone())
+def place_of(text: str) -> Place:
+    """The place that an address names; anything else is the newest."""
+    at, _, skipped = text.partition("~")
+    if not skipped.isdecimal():
+        return NEWEST
+    try:
+        return Place(from_rfc3339(at), min(int(skipped), MOST_SKIPPED))
+    except ValueError:
+        return NEWEST
 
 
 def show_log(request: HttpRequest) -> HttpResponseBase:
@@ -58,21 +99,30 @@ def show_log(request: HttpRequest) -> HttpResponseBase:
     if not request.user.has_perm(SEEN_BY):  # type: ignore[union-attr]
         raise PermissionDenied
     form = WantedForm(request.GET)
-    if not form.is_valid():
-        found: list[Line] = []
-    elif request.GET.get("format") == "csv":
-        file = csv_file(Line._fields, lines(form.criteria(), EXPORTED))
-        return download(request, RowChange, "Log", file, "log.csv")
-    else:
-        found = list(lines(form.criteria(), SHOWN + 1))
+    place = place_of(typed_text(request, "before"))
+    found: list[Fold] = []
+    has_more = False
+    if form.is_valid():
+        wanted = form.criteria(place)
+        if request.GET.get("format") == "csv":
+            file = csv_file(Line._fields, lines(wanted, EXPORTED))
+            return download(request, RowChange, "Log", file, "log.csv")
+        found, has_more = folds(wanted, SHOWN)
     query = request.GET.copy()
+    query.pop("before", None)
+    newest = query.urlencode()
+    if has_more:
+        query["before"] = str(found[-1].end)
+    older = query.urlencode()
+    query.pop("before", None)
     query["format"] = "csv"
     context = admin.site.each_context(request) | {
         "title": "Log",
         "form": form,
-        "lines": found[:SHOWN],
-        "is_cut": len(found) > SHOWN,
-        "shown": SHOWN,
+        "sentences": sentences(found),
+        "older": older if has_more else "",
+        "newest": newest,
+        "is_first": place == NEWEST,
         "days": DAYS,
         "file": query.urlencode(),
         "exported": EXPORTED,

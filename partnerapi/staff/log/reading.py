@@ -1,20 +1,48 @@
-"""Reads the log of a period, by person and object, the latest first."""
+"""Reads the log of a period, by kind, person and object, the latest first."""
 
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from django.apps import apps
 from django.contrib.admin.models import LogEntry
-from django.db import connection
 from django.utils.text import capfirst
 
+from issuers.register.kinds import EntryKind
+from issuers.register.models import TokenPrice
+from partnerapi.core.database import rows_of
+from partnerapi.core.times import to_rfc3339
 from partnerapi.staff.log.naming import Row, columns_that_name, named_table, names_of
 from partnerapi.staff.lookup import as_uuid
 
-ROW_CHANGES = {"Insert", "Update", "Delete", "Export", "Import"}
+ROW_CHANGES = {"Insert", "Update", "Delete", "Export", "Import", "Signin"}
+LINES_OF_FOLD = 20
+"""Of a fold, that its page can open."""
+MOST_READ = 5_000
+"""Lines that are read to find the folds of a page."""
+KINDS: dict[str, tuple[str, list[str]]] = {
+    "changes": (
+        "Changes",
+        ["Insert", "Update", "Delete", "Page: added", "Page: changed", "Page: deleted"],
+    ),
+    "requests": (
+        "Requests and decisions",
+        ["Request", "Approval", "Refusal", "Taken back", "Execution", "Overtaken"],
+    ),
+    "statuses": ("Account statuses", ["Status"]),
+    "entries": ("Register entries", [f"Entry: {kind}" for kind in EntryKind]),
+    "prices": (
+        "Prices",
+        [f"Price: {source}" for source in TokenPrice.Source],
+    ),
+    "deliveries": ("Deliveries", ["Delivery"]),
+    "files": ("Downloads and imports", ["Export", "Import"]),
+    "sign-ins": ("Sign-ins", ["Signin", "Failed sign-in"]),
+}
+"""What staff choose: how it is called, and which lines it has."""
 
 
 class Line(NamedTuple):
@@ -33,6 +61,19 @@ class Line(NamedTuple):
     name: str = ""
 
 
+class Place(NamedTuple):
+    """After so many lines of this time; a transaction's lines all have one time."""
+
+    at: datetime
+    skipped: int
+
+    def __str__(self) -> str:
+        return f"{to_rfc3339(self.at)}~{self.skipped}"
+
+
+NEWEST = Place(datetime.max.replace(tzinfo=UTC), 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """From `since` to before `until`; the rest is left out where it is empty."""
@@ -42,31 +83,84 @@ class Wanted:
     who: str = ""
     object: str = ""
     source: str = ""
-    trades: bool = False
-    """Whether the prices that trades leave behind are lines, too."""
+    kind: str = ""
+    """One of `KINDS`."""
+    details: bool = False
+    """Whether what trades, deliveries and sessions leave behind are lines, too."""
+    place: Place = NEWEST
+    """Where the lines go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """`count` lines of one kind that one request wrote, or one source in one go.
+
+    The latest of them are `lines`; `end` is where the lines after it begin.
+    """
+
+    lines: list[Line]
+    count: int
+    end: Place
 
 
 def lines(wanted: Wanted, most: int) -> Iterator[Line]:
     """At most so many lines; two statements, whatever the log has before and after."""
+    order = "at DESC, kind, what, object, after"
+    found = rows_of(
+        f"SELECT {COLUMNS} FROM ({statement(wanted)}) AS found ORDER BY {order}"
+        " LIMIT %(most)s",
+        parameters(wanted) | {"most": most, "within": most},
+    )
+    return named([Line(*row) for row in found])
+
+
+def folds(wanted: Wanted, most: int) -> tuple[list[Fold], bool]:
+    """At most so many folds, and whether there are more; two statements.
+
+    No more than `MOST_READ` lines are read, so that the last fold may go on.
+    """
+    found = rows_of(
+        FOLDS.format(statement(wanted), COLUMNS),
+        parameters(wanted)
+        | {
+            "within": MOST_READ + 1 + wanted.place.skipped,
+            "most": MOST_READ + 1,
+            "lines": LINES_OF_FOLD,
+            "folds": most + 1,
+        },
+    )
+    read = [(Line(*row[:WIDTH]), *row[WIDTH:]) for row in found]
+    groups = [[*of] for _, of in groupby(read, lambda each: each[1])]
+    shown = iter(named([line for line, *_ in read]))
+    result = []
+    for group in groups:
+        _, _, count, last_at, same = group[0]
+        skipped = wanted.place.skipped if last_at == wanted.place.at else 0
+        end = Place(last_at, same + skipped)
+        result.append(Fold([next(shown) for _ in group], count, end))
+    return result[:most], len(result) > most or sum(f.count for f in result) > MOST_READ
+
+
+def parameters(wanted: Wanted) -> dict[str, Any]:
+    key = as_uuid(wanted.object)
+    return {
+        "since": wanted.since,
+        "until": wanted.until,
+        "who": wanted.who.lower(),
+        "object": str(key or wanted.object),
+        "key": key,
+        "source": wanted.source,
+        "whats": KINDS[wanted.kind][1] if wanted.kind else [],
+        "at": wanted.place.at,
+        "skipped": wanted.place.skipped,
+    }
+
+
+def named(found: list[Line]) -> Iterator[Line]:
     names: dict[str | None, str] = {
         model._meta.db_table: capfirst(str(model._meta.verbose_name))
         for model in apps.get_models(include_auto_created=True)
     }
-    key = as_uuid(wanted.object)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            statement(wanted),
-            {
-                "since": wanted.since,
-                "until": wanted.until,
-                "who": wanted.who.lower(),
-                "object": str(key or wanted.object),
-                "key": key,
-                "source": wanted.source,
-                "most": most,
-            },
-        )
-        found = [Line(*row) for row in cursor.fetchall()]
     naming = {kind: columns_that_name(kind) for kind in {line.kind for line in found}}
     called = names_of(row for line in found for row in named_by(line, naming))
     for line in found:
@@ -139,23 +233,56 @@ def in_words(value: Any) -> str:
 def statement(wanted: Wanted) -> str:
     """Only what is asked for is a condition, so that each source uses its index."""
     conditions = ["at >= %(since)s AND at < %(until)s"]
+    if wanted.place != NEWEST:
+        conditions.append("at <= %(at)s")
     if wanted.who:
         conditions.append("starts_with(lower(who), %(who)s)")
     if wanted.source:
         conditions.append("starts_with(source, %(source)s)")
-    if not wanted.trades:
-        conditions.append("NOT is_price_of_trade")
+    if wanted.kind:
+        conditions.append("what = ANY (%(whats)s)")
+    if not wanted.details:
+        conditions.append("NOT is_detail")
     if not wanted.object:
         return LATEST.format(" AND ".join(conditions))
     parts = ["object_key IS NULL AND object = %(object)s"]
     if as_uuid(wanted.object):
         parts.append("object_key = %(key)s")
     each = (f"({LATEST.format(' AND '.join([*conditions, part]))})" for part in parts)
-    together = " UNION ALL ".join(each)
-    return f"SELECT * FROM ({together}) AS found ORDER BY at DESC LIMIT %(most)s"
+    return " UNION ALL ".join(each)
 
 
-LATEST = """
-    SELECT at, who, what, kind, object, before, after, reason, request_id, source
-    FROM staff_log WHERE {} ORDER BY at DESC LIMIT %(most)s
+COLUMNS = ", ".join(Line._fields[:-1])
+WIDTH = len(Line._fields) - 1
+LATEST = f"""
+    SELECT {COLUMNS} FROM staff_log WHERE {{}}
+    ORDER BY at DESC FETCH FIRST (%(within)s) ROWS WITH TIES
+"""
+FOLDS = """
+    WITH found AS (
+        SELECT *, row_number() OVER w AS place,
+            (who, kind, what, source) IS DISTINCT FROM (lag(who) OVER w,
+                lag(kind) OVER w, lag(what) OVER w, lag(source) OVER w)
+            OR request_id IS DISTINCT FROM nullif(lag(request_id) OVER w, '')
+                AND lag(at) OVER w - at > interval '1 second' AS begins
+        FROM (
+            SELECT * FROM ({}) AS latest
+            ORDER BY at DESC, kind, what, object, after
+            OFFSET %(skipped)s LIMIT %(most)s
+        ) AS latest
+        WINDOW w AS (ORDER BY at DESC, kind, what, object, after)
+    ), folded AS (
+        SELECT *, count(*) FILTER (WHERE begins) OVER (ORDER BY place) AS fold,
+            row_number() OVER (PARTITION BY at ORDER BY place) AS nth_of_time
+        FROM found
+    ), counted AS (
+        SELECT *, row_number() OVER (PARTITION BY fold ORDER BY place) AS nth,
+            count(*) OVER f AS lines, last_value(at) OVER f AS last_at,
+            last_value(nth_of_time) OVER f AS same
+        FROM folded
+        WINDOW f AS (PARTITION BY fold ORDER BY place
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
+    )
+    SELECT {}, fold, lines, last_at, same FROM counted
+    WHERE fold <= %(folds)s AND nth <= %(lines)s ORDER BY place
 """
