@@ -103,12 +103,11 @@ app.conf.update(
         for task in ("write_exports", "deliver_legacy_shares", "send_notices")
     }
     | {
-        task.replace("_", " "): {
-            "task": f"partnerapi.operations.tasks.{task}",
+        "tell registers": {
+            "task": "partnerapi.operations.tasks.tell_registers",
             "schedule": timedelta(seconds=1),
             "options": {"expires": 1},
         }
-        for task in ("tell_registers", "move_markets")
     },
 )
 

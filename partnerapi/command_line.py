@@ -34,6 +34,7 @@ DUTIES = {
     },
     "Market and FIX": {
         "market": "open, halt and reopen markets, manage orders and busts",
+        "run_market_clock": "open and close markets on schedule",
         "book": "show an order book, replay a file into it",
         "simulate_market": "simulate trading in a sandbox",
         "fix_session": "issue, list and switch CompIDs",

@@ -268,10 +268,10 @@ def check_phase(book: Book, at: datetime) -> None:
     Raises:
         MarketClosed
     """
-    if book.phase != Phase.CONTINUOUS:
-        raise MarketClosed.of(book.phase, book.next_phase_at)
     if book.next_phase_at is not None and book.next_phase_at <= at:
         raise MarketClosed.of(Phase.CLOSED, book.session.begins(at))
+    if book.phase != Phase.CONTINUOUS:
+        raise MarketClosed.of(book.phase, book.next_phase_at)
 
 
 def prepare(

@@ -20,6 +20,7 @@ from accounts.people.models import User
 from issuers.models import Token
 from issuers.register.models import LedgerAccount
 from marketdata.trading.in_force import OrderStatusReason, TimeInForce
+from marketdata.trading.sessions import Session
 from partnerapi.core.constraints import check
 
 REASON_LENGTH = 500
@@ -116,6 +117,25 @@ class Market(models.Model):
 
     def __str__(self):
         return f"Market of {self.token}"
+
+    @property
+    def session(self) -> Session:
+        return Session(self.session_opens, self.session_closes, self.weekdays_only)
+
+
+class ClockLease(models.Model):
+    """Which process moves the markets, until when by the database's clock."""
+
+    id = models.SmallIntegerField(primary_key=True)
+    holder = models.CharField(max_length=300, help_text="Its host and its process.")
+    since = models.DateTimeField(help_text="When the holder took it.")
+    until = models.DateTimeField()
+
+    class Meta:
+        constraints = [check("clock_lease_is_one", Q(id=1))]
+
+    def __str__(self):
+        return self.holder
 
 
 class Order(models.Model):

@@ -5,6 +5,7 @@ second person reopen it.
 """
 
 import logging
+from datetime import datetime
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -19,10 +20,11 @@ from issuers.register.models import TokenLedgerHead
 from marketdata.books.notify import notify
 from marketdata.models import OrderBookHead
 from marketdata.trading import locked
+from marketdata.trading.locked import Book
 from marketdata.trading.market import CLOCK, expire
 from marketdata.trading.models import Execution, Market, Phase
 from marketdata.trading.sessions import Session
-from partnerapi.core.database import ClockTimestamp, execute, value_of
+from partnerapi.core.database import execute, value_of
 from partnerapi.core.lock_waits import LockTimeout, name_locked_row
 from partnerapi.core.money import euros
 
@@ -119,21 +121,45 @@ MOVES: dict[Phase, set[Phase]] = {
 
 
 def move_due() -> int:
-    """Move the markets whose next phase is due; return their number."""
+    """Move the markets whose next phase is due; return their number.
+
+    A session that nothing opened before its end is left out.
+    """
     moved = 0
-    for market in Market.objects.filter(next_phase_at__lte=ClockTimestamp()).order_by(
-        "token_id"
-    ):
+    at = value_of("SELECT clock_timestamp()")
+    for market in Market.objects.filter(next_phase_at__lte=at).order_by("token_id"):
+        if not is_due(market, at):
+            continue
         try:
             with name_locked_row():
-                change_phase(market.token_id, market.next_phase or "", CLOCK)
+                moved += move(market.token_id)
         except (PhaseRefused, LockTimeout) as refusal:
             logger.error(
                 "The market of %s did not change phase: %s", market.token, refusal
             )
-        else:
-            moved += 1
     return moved
+
+
+def move(token_id: UUID) -> bool:
+    """Move a market if it is still due under its lock; whether it has moved.
+
+    Raises:
+        PhaseRefused: there is no reference price.
+    """
+    with transaction.atomic():
+        book = locked.books([token_id])[token_id]
+        if not is_due(book, value_of("SELECT clock_timestamp()")):
+            return False
+        change_phase(token_id, book.next_phase or "", CLOCK)
+    return True
+
+
+def is_due(market: Market | Book, at: datetime) -> bool:
+    return (
+        market.next_phase_at is not None
+        and market.next_phase_at <= at
+        and (market.next_phase != Phase.CONTINUOUS or market.session.is_open(at))
+    )
 
 
 def reference(token_id: UUID) -> int | None:

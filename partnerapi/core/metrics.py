@@ -145,6 +145,11 @@ FIX_SESSIONS = Gauge(
     "partnerapi_fix_sessions", "FIX sessions", multiprocess_mode="livesum"
 )
 FIX_MESSAGES = Counter("partnerapi_fix_messages", "FIX messages sent")
+CLOCK_LOOKS = Counter(
+    "partnerapi_clock_looks",
+    "Times that a market clock has looked whether a phase is due; one that waits for "
+    "the lease does not",
+)
 FEED_LAG = Gauge(
     "partnerapi_feed_lag_seconds",
     "Seconds since the acceptor last compared its books with the database",

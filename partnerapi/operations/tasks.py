@@ -15,7 +15,7 @@ from issuers.legacy.background import deliver_due
 from issuers.models import Event
 from issuers.models import announce_articles as announce
 from marketdata.books.pruning import KEEP, prunable_logs, prune
-from marketdata.trading import market, phases, telling
+from marketdata.trading import telling
 from partnerapi.celery import app
 from partnerapi.core.redis import call
 from partnerapi.exports.models import Export
@@ -68,13 +68,6 @@ def send_notices() -> None:
 @app.task
 def tell_registers() -> None:
     telling.tell_registers()
-
-
-@app.task
-def move_markets() -> None:
-    """Open and close what is due, and end orders whose time is over."""
-    phases.move_due()
-    market.expire_due(timezone.now())
 
 
 @make_task

@@ -77,6 +77,7 @@ MODELS_LEFT_OUT = {
     "trading.OrderEvent": "the order's page shows its own, the market's its phases",
     "trading.Fill": "a view of executions, for partners",
     "trading.RegisterTold": EVENTS,
+    "trading.ClockLease": "the market clock writes it; doctor shows which one works",
     "marketdata.FixLease": "acceptors write it; fix_session list shows who is there",
 }
 """Why a model has no page."""

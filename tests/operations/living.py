@@ -189,6 +189,7 @@ class Living:
             "worker": [*celery, "worker", "--concurrency", "1"],
             "beat": [*celery, "beat", "--schedule", str(self.place / "schedule")],
             "acceptor": [str(settings.BASE_DIR / "manage.py"), "run_fix_acceptor"],
+            "clock": [str(settings.BASE_DIR / "manage.py"), "run_market_clock"],
         }
 
     def keep(self) -> None:

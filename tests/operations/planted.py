@@ -562,6 +562,13 @@ def there_are_two_beats(living: Living) -> Iterator[None]:
     other.stop()
 
 
+@named("market clock", "No clock has moved the markets", "run_market_clock")
+def the_market_clock_has_ended(living: Living) -> Iterator[None]:
+    with ended(living.parts["clock"]):
+        until(lambda: any("No clock has moved" in one for one in living.attention()))
+        yield
+
+
 @named("logon", "", "run_fix_acceptor")
 def the_acceptor_has_ended(living: Living) -> Iterator[None]:
     with ended(living.parts["acceptor"]):

@@ -33,8 +33,9 @@ PARTS = {
     "worker": ["-m", "celery", "--app=partnerapi", "worker", "--pool=solo"],
     "beat": ["-m", "celery", "--app=partnerapi", "beat"],
     "acceptor": ["manage.py", "run_fix_acceptor", "--skip-checks"],
+    "clock": ["manage.py", "run_market_clock", "--skip-checks"],
 }
-CODES = {"web": 3, "worker": 1, "beat": 1, "acceptor": 1}
+CODES = {"web": 3, "worker": 1, "beat": 1, "acceptor": 1, "clock": 1}
 
 
 def ended(

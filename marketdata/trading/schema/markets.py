@@ -56,14 +56,13 @@ OF_PHASE = (
 
 def judged_phase(market, at):
     """As orders are judged: past its session a market is CLOSED, moved or not."""
-    phase, ends = market.phase, market.next_phase_at
-    is_past = ends is not None and datetime.fromisoformat(ends) <= at
-    if phase == Phase.CONTINUOUS and is_past:
-        session = Session(
-            market.session_opens, market.session_closes, market.weekdays_only
-        )
-        return Shown(Phase.CLOSED, ends, phase, session.begins(at))
-    return Shown(phase, market.phase_since, market.next_phase, ends)
+    phase, since, ends = market.phase, market.phase_since, market.next_phase_at
+    if ends is None or datetime.fromisoformat(ends) > at:
+        return Shown(phase, since, market.next_phase, ends)
+    if phase == Phase.CONTINUOUS:
+        since = ends
+    session = Session(market.session_opens, market.session_closes, market.weekdays_only)
+    return Shown(Phase.CLOSED, since, Phase.CONTINUOUS, session.begins(at))
 
 
 def at_this_moment(read):

@@ -228,6 +228,7 @@ examples:
         with self.step("Web server, workers, market, FIX acceptor"):
             self.work("worker", environment, "--concurrency=1", "--without-mingle")
             self.work("beat", environment)
+            self.keep_time(environment)
             self.trade(environment)
             feed = self.feed(environment)
             self.serve(listeners, port, environment)
@@ -327,6 +328,18 @@ examples:
             [
                 *(sys.executable, settings.BASE_DIR / "manage.py", "simulate_market"),
                 *("--skip-checks", f"--rate={MARKET_RATE}"),
+            ],
+            environment=environment,
+            cwd=settings.BASE_DIR,
+        )
+
+    def keep_time(self, environment):
+        """Start the clock that opens and closes the markets."""
+        self.processes.start(
+            "clock",
+            [
+                *(sys.executable, settings.BASE_DIR / "manage.py", "run_market_clock"),
+                "--skip-checks",
             ],
             environment=environment,
             cwd=settings.BASE_DIR,

@@ -60,6 +60,31 @@ def jobs() -> Iterator[Finding]:
             yield Finding(name, State.OK, says, "", figures)
 
 
+CLOCK = """
+    SELECT holder, until > clock_timestamp(),
+        greatest(0, extract(epoch FROM clock_timestamp() - until))::float
+    FROM trading_clocklease
+"""
+START_CLOCK = "Start run_market_clock, on one machine or on several, and read its log."
+
+
+def market_clock() -> Iterator[Finding]:
+    """Whether a process opens and closes the markets."""
+    found = rows_of(CLOCK)
+    if not found:
+        says = "No market clock has ever run: markets do not change phase"
+        yield Finding("market clock", State.WARNING, says, START_CLOCK)
+        return
+    [(holder, runs, silent)] = found
+    figures = {"silentSeconds": round(silent, 1)}
+    if runs:
+        says = f"The clock at {holder} moves the markets"
+        yield Finding("market clock", State.OK, says, "", figures)
+    else:
+        says = f"No clock has moved the markets for {silent:.0f} s"
+        yield Finding("market clock", State.WARNING, says, START_CLOCK, figures)
+
+
 # A notice that was given up is reported for 30 days.
 UNSENT = """
     SELECT count(*) FILTER (WHERE tries < %(most)s),

@@ -1,0 +1,83 @@
+"""The market clock: one process moves the markets, others wait for its lease.
+
+The lease ends by the database's clock. It saves work and decides nothing: a market
+moves under its book's lock, once it is due, so that two clocks at a time do no harm.
+"""
+
+import logging
+import socket
+from collections.abc import Callable
+from os import getpid
+from threading import Event
+
+from django.db import InterfaceError, OperationalError, connection
+from django.utils import timezone
+
+from marketdata.trading import market, phases
+from partnerapi.core.database import execute, rows_of
+from partnerapi.core.metrics import CLOCK_LOOKS
+from partnerapi.core.outages import Outage
+
+logger = logging.getLogger(__name__)
+
+LEASE_SECONDS, LOOK_SECONDS = 1.0, 0.2
+"""How long a lease lasts, and how often a clock renews it and looks at the markets."""
+
+
+class Clock:
+    """Moves markets whose phase is due and ends orders whose time is over."""
+
+    def __init__(self) -> None:
+        self.holder = f"{socket.gethostname()}:{getpid()}"
+        self.is_ours = False
+        self.outage = Outage(
+            logger,
+            away="PostgreSQL does not answer (%s): markets do not change phase",
+            back="PostgreSQL answers again: markets change phase",
+        )
+
+    def run(self, stopping: Event) -> None:
+        """Look until `stopping` is set, then give the lease back."""
+        while not stopping.wait(LOOK_SECONDS):
+            self.attempt(self.look)
+        self.attempt(self.release)
+        connection.close()
+
+    def attempt(self, step: Callable[[], None]) -> None:
+        connection.close_if_unusable_or_obsolete()
+        try:
+            step()
+        except (OperationalError, InterfaceError) as error:
+            connection.close()
+            self.outage.begin(error)
+        else:
+            self.outage.end()
+
+    def look(self) -> None:
+        """Take or renew the lease; with it, do what is due."""
+        was_ours, self.is_ours = self.is_ours, bool(rows_of(TAKE, [self.holder]))
+        if self.is_ours != was_ours:
+            logger.info(
+                "This clock moves the markets"
+                if self.is_ours
+                else "Another clock moves the markets; this one waits"
+            )
+        if self.is_ours:
+            phases.move_due()
+            market.expire_due(timezone.now())
+            CLOCK_LOOKS.inc()
+
+    def release(self) -> None:
+        execute(RELEASE, [self.holder])
+
+
+TAKE = f"""
+    INSERT INTO trading_clocklease AS lease (id, holder, since, until)
+    VALUES (1, %s, clock_timestamp(), clock_timestamp() + '{LEASE_SECONDS} s')
+    ON CONFLICT (id) DO UPDATE SET holder = EXCLUDED.holder, until = EXCLUDED.until,
+        since = CASE lease.holder WHEN EXCLUDED.holder THEN lease.since
+            ELSE EXCLUDED.since END
+    WHERE lease.holder = EXCLUDED.holder OR lease.until <= clock_timestamp()
+    RETURNING id
+"""
+RELEASE = "UPDATE trading_clocklease SET until = clock_timestamp() WHERE holder = %s"
