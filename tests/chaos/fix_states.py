@@ -23,7 +23,8 @@ class Wrong(Exception):
 class States:
     """`shown` holds the last state of each symbol, `prices` the prices of f's.
 
-    `due` is the symbol of a W, which its state is to follow, or "". `asked` are the
+    `due` is the symbol of a W, which its state is to follow, or "". `stated` has
+    the requests and symbols whose state came: it follows their first W. `asked` are the
     symbols of requests by their ids, "" for the market; `unanswered` those of them
     whose answers cannot have been lost.
     """
@@ -40,6 +41,7 @@ class States:
     def lose(self) -> None:
         """Messages were lost, and with them what they said."""
         self.due = ""
+        self.stated: set[tuple[str, str]] = set()
         self.shown: dict[str, str] = {}
         self.unanswered: set[str] = set()
 
@@ -54,12 +56,14 @@ class States:
         self.unanswered.discard(request)
 
     def order(self, message: Message) -> None:
-        """Raises Wrong: a W is not followed by its state."""
+        """Raises Wrong: a request's first W is not followed by the state."""
         due, self.due = self.due, ""
         is_state = message.type == "f" and not message.get(324)
         if due and not (is_state and message.get(55) == due):
             raise Wrong(f"no state after the W of {due}, but {message!r}")
-        if message.type == "W":
+        book = message.get(262), message.get(55)
+        if message.type == "W" and book not in self.stated:
+            self.stated.add(book)
             self.due = message.get(55)
 
     def take_status(self, message: Message, subscribed: set[str]) -> None:

@@ -47,4 +47,8 @@ November 2026. Where none was found, the place in its source is named.
    hears of them.
    Upstream: none found; Session.cpp, doTargetTooHigh.
    Here: `journal.py` hears of each, `session.py` ends the session.
+13. A ResendRequest for numbers that were never sent is answered with a gap fill that
+   leads backwards.
+   Upstream: none found; Session.cpp, nextResendRequest.
+   Here: `application.py` rejects it.
 """

@@ -148,7 +148,9 @@ class FeedApplication(fix.Application):
         session.on_message()
         if message_type == "0" and session.on_heartbeat(text(message, 112)):
             return
-        if message_type == "5":
+        if message_type == "2":
+            check_range(message, session.outbound.number)
+        elif message_type == "5":
             session.on_logout(text(message, 58))
         elif message_type == "3":
             self.log.warn(
@@ -186,6 +188,22 @@ class FeedApplication(fix.Application):
             key = message_type, reference
             ask = inquiry(session.inquiries, message, message_type)
             session.on_inquiry(number, key, action, ask)
+
+
+def check_range(resend_request: fix.Message, following: int) -> None:
+    """Check that a ResendRequest asks for messages before the number `following`.
+
+    QuickFIX would answer any other with a gap fill that leads backwards.
+
+    Raises:
+        fix.IncorrectTagValue: QuickFIX rejects it.
+    """
+    first = int(resend_request.getField(7))
+    last = int(resend_request.getField(16))
+    if not 0 < first < following:
+        raise fix.IncorrectTagValue(7)
+    if last and last < first:
+        raise fix.IncorrectTagValue(16)
 
 
 def reference_of(message: fix.Message, message_type: str) -> str:

@@ -36,7 +36,8 @@ class QuickFixSession:
 
     def log_out(self, text: str) -> None:
         """Have the next `tick` send a Logout."""
-        self.session.logout(text)
+        # A character is a byte here, too.
+        self.session.logout(text.encode().decode("latin-1"))
 
     def disconnect(self) -> None:
         """The connection has ended."""

@@ -756,6 +756,25 @@ def test_a_gap_is_filled_not_sent_again(bench):
 
 
 @pytest.mark.parametrize(
+    ("first", "last", "wrong"),
+    [(0, 0, 7), (3, 0, 7), (2**31 - 1, 0, 7), (2, 1, 16)],
+)
+def test_a_resend_of_what_was_never_sent_is_rejected(bench, first, last, wrong):
+    client = bench.initiator()
+    with logged_on(client, bench) as session:
+        client.send("x", (320, "Q1"), (559, 4))
+        assert client.receive().sequence == 2
+        client.send("2", (7, first), (16, last))
+        reject = client.receive()
+        told = [reject.get(tag) for tag in (35, 34, 45, 371, 373)]
+        assert told == ["3", "3", "3", str(wrong), "5"]
+        client.send("2", (7, 1), (16, 0))
+        client.send("x", (320, "Q2"), (559, 4))
+        # The gap fill takes no number.
+        assert client.receive().sequence == session.outbound.number - 1 == 4
+
+
+@pytest.mark.parametrize(
     ("limit", "count", "text"),
     [
         (3, 4, TOO_MANY_EARLY),

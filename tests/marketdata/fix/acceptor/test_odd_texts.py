@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from accounts.keys.models import Partner
 from marketdata.fix.acceptor.supervision import Supervisor
-from marketdata.fix.client.initiator import Initiator
+from marketdata.fix.client.initiator import Initiator, LoggedOut
 from marketdata.fix.protocol.rules import LONGEST_REFERENCE
 from marketdata.fix.protocol.wire import utc_timestamp
 from marketdata.models import FixSession
@@ -56,6 +56,14 @@ def test_a_message_whose_type_is_not_its_third_field_is_ignored(bench):
         client.socket.sendall(b"%s10=%03d\x01" % (message, sum(message) % 256))
         client.send("x", (320, "Q1"), (559, 4))
         assert client.receive().get(320) == "Q1"
+
+
+def test_a_logout_may_have_any_text(bench):
+    client = bench.initiator()
+    with logged_on(client, bench) as session:
+        bench.call(session.end, "Schlüssel “Łódź” – widerrufen")
+        with pytest.raises(LoggedOut, match="Schlüssel “Łódź” – widerrufen"):
+            client.receive()
 
 
 def test_an_unknown_symbol_of_no_encoding_is_answered(bench):
