@@ -76,7 +76,7 @@ SEARCHES = {
     "Withdrawal": ("payout-2027-01", 2),
     "Export": ("00000007-0000-0000-0000-000000000000", 1),
     "IdempotencyRecord": ("00000007-", 1),
-    "StaffChange": ("operations@sandbox.example", 6 + 2 * len(ApprovalKind)),
+    "StaffChange": ("operations@sandbox.example", 8 + 2 * len(ApprovalKind)),
     "FailedSignIn": ("stranger@example.com", 1),
     "JobRun": ("statement", 2),
     "TokenRule": ("VERGEL", 1),

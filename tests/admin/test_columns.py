@@ -22,6 +22,7 @@ DELIVERIES = "a delivery writes it; the page Deliveries shows it"
 FILES = "a worker writes it; the export's page says how many there are"
 EVENTS = "triggers write it; partners read their events, and staff what they tell of"
 TOTALS = "triggers write it; partners' long lists are counted by it"
+STATEMENTS = "GET /statements publishes it"
 MODELS_LEFT_OUT = {
     "accounts.Applicant": "the account's page shows it",
     "accounts.ApprovalDecision": "the page of its request shows it",
@@ -37,6 +38,9 @@ MODELS_LEFT_OUT = {
     "issuers.LedgerTransaction": REGISTER,
     "issuers.LedgerPosting": REGISTER,
     "issuers.TokenLedgerHead": REGISTER,
+    "issuers.Statement": STATEMENTS,
+    "issuers.StatementKey": STATEMENTS,
+    "issuers.StatedToken": STATEMENTS,
     "issuers.TokenPrice": REGISTER,
     "issuers.HolderBalance": REGISTER,
     "issuers.HoldingPeriod": REGISTER,

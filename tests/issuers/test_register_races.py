@@ -28,7 +28,7 @@ BATCHES = 20
 WRITERS, READS = 4, 10
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("patient_locks"),
+    pytest.mark.usefixtures("patient_locks", "one_person"),
 ]
 
 

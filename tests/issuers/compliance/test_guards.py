@@ -1,6 +1,7 @@
 """Rules and restrictions against the application's role, and under concurrency."""
 
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -48,7 +49,18 @@ class Listed:
 
 
 @pytest.fixture
-def listed(world: World) -> Listed:
+def alone(db: None) -> Iterator[None]:
+    """A transfer needs no second person."""
+    policy = (
+        "UPDATE accounts_approvalpolicy SET is_required = {} WHERE kind = 'TRANSFER'"
+    )
+    tamper(policy.format("FALSE"))
+    yield
+    tamper(policy.format("TRUE"))
+
+
+@pytest.fixture
+def listed(world: World, alone: None) -> Listed:
     found = Listed(world.public_token)
     tamper("UPDATE issuers_issuer SET recorded_in = NULL")
     as_committed()
@@ -305,7 +317,7 @@ def test_an_entry_that_broke_a_rule_is_told_for_good(listed: Listed):
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("patient_locks")
+@pytest.mark.usefixtures("patient_locks", "alone")
 def test_nothing_of_a_holder_is_written_after_its_freeze():
     listed = Listed(empty_token(new_issuer(), "FRZ", timezone.now()))
     token, a, b = listed.token.pk, listed.a, listed.b
