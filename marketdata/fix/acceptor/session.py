@@ -269,8 +269,10 @@ class LiveSession:
             self.wake()
 
     def test(self) -> None:
-        """Send the client a TestRequest."""
-        self.send(OutgoingMessage("1", as_text(f"112={secrets.token_hex(4)}{SOH}")))
+        """Send the client a TestRequest, unless the session has ended."""
+        if not self.ended.is_set():
+            test_request = as_text(f"112={secrets.token_hex(4)}{SOH}")
+            self.send(OutgoingMessage("1", test_request))
 
     def notify(self, headline: str, *lines: str) -> None:
         """Send a notice (B)."""

@@ -862,6 +862,15 @@ def test_a_session_whose_sending_fails_is_ended(bench):
         assert until_logout(client) == ([], INTERNAL_ERROR)
 
 
+def test_an_ended_session_is_not_asked_whether_it_lives(bench):
+    client = bench.initiator()
+    with logged_on(client, bench) as session:
+        bench.call(session.end_now, "over")
+        number = session.outbound.number
+        bench.call(session.test)
+        assert session.outbound.number == number
+
+
 def test_a_lost_connection_frees_its_comp_id(bench):
     client = bench.client()
     with logged_on(client, bench):
