@@ -23,6 +23,8 @@ def add(model: str, name: str, field: models.Field) -> migrations.SeparateDataba
 
 
 class Migration(migrations.Migration):
+    # A table's lock is not held while the next one's is waited for.
+    atomic = False
 
     dependencies = [
         ('issuers', '0070_triggers_tell_no_more'),
