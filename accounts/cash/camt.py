@@ -97,9 +97,10 @@ def read_camt(content: bytes, problems: Problems) -> CamtFile:
         read_statement(statement, number == 0, read, problems)
     first: dict[str, int] = {}
     for line, booked in read.lines:
-        if (before := first.setdefault(booked.reference, line)) != line:
+        if before := first.get(booked.reference):
             rule = f"{booked.reference} is already on line {before}; keep one"
             problems.append(Problem(line, "AcctSvcrRef", rule))
+        first[booked.reference] = before or line
     return read
 
 

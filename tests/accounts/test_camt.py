@@ -248,6 +248,12 @@ def test_what_is_wrong_is_refused_with_its_line(content: bytes, rule: str):
     assert not BankLine.objects.exists()
 
 
+def test_a_double_is_found_in_a_file_of_one_line():
+    entries = [Entry("1", reference="A"), Entry("1", reference="A")]
+    content = document(statement(0, 200, entries)).replace(b"\n", b"")
+    assert "A is already on line 1" in refusal(content)
+
+
 def test_a_line_of_the_file_is_named():
     content = document(statement(0, 100, [Entry("1"), Entry("0.001")]))
     problems = Problems()
