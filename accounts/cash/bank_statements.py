@@ -51,25 +51,21 @@ OURS = re.compile(r"RF[0-9]{15}")
 class OtherBalance(Exception):
     """The bank's balance is not what lies there by the books; says who states what."""
 
-    def __init__(self, closing: int, booked: int) -> None:
-        super().__init__(
-            f"Balances differ by {euros(abs(closing - booked))}: the bank "
-            f"states {euros(closing)}, and the books {euros(booked)} after these "
-            "lines. Look for a missing line in this file or an earlier one, and "
-            "reconcile before importing."
-        )
+
+def other_closing(closing: int, booked: int) -> OtherBalance:
+    return OtherBalance(
+        f"Balances differ by {euros(abs(closing - booked))}: the bank states "
+        f"{euros(closing)}, and the books {euros(booked)} after these lines. Look for "
+        "a missing line in this file or an earlier one, and reconcile before importing."
+    )
 
 
-class OtherOpening(OtherBalance):
-    """A statement does not open with what lay at the bank by the books before it."""
-
-    def __init__(self, opening: int, booked: int) -> None:
-        Exception.__init__(
-            self,
-            f"The statement opens with {euros(opening)}, and the books with "
-            f"{euros(booked)}: a statement before it is missing, or it is of another "
-            "account.",
-        )
+def other_opening(opening: int, booked: int) -> OtherBalance:
+    return OtherBalance(
+        f"The statement opens with {euros(opening)}, and the books with "
+        f"{euros(booked)}: a statement before it is missing, or it is of another "
+        "account."
+    )
 
 
 @dataclass(slots=True)
@@ -136,7 +132,7 @@ def book_statement(
         raise WrongFileError(problems)
     if opening is not None:
         if closing_balance not in (None, camt.closing):
-            raise OtherBalance(closing_balance, camt.closing)
+            raise other_closing(closing_balance, camt.closing)
         closing_balance = camt.closing
     if closing_balance is None:
         raise NoClosingBalance
@@ -203,7 +199,7 @@ def book_lines(
     # What is known is in the books already.
     before = -balances[bank] - sum(line.amount for line in known.values())
     if opening not in (None, before) and len(known) < len(lines):
-        raise OtherOpening(opening, before)
+        raise other_opening(opening, before)
     # Their statuses may have changed before the heads were locked.
     withdrawals = withdrawals_of(lines)
     booked = Booked(balance=-balances[bank])
@@ -268,7 +264,7 @@ def book_lines(
     )
     booked.is_known = not entered and same.exists()
     if closing != booked.balance and not booked.is_known:
-        raise OtherBalance(closing, booked.balance)
+        raise other_closing(closing, booked.balance)
     booked.content = {
         "name": statement.name,
         "digest": statement.digest,
