@@ -207,8 +207,8 @@ DAY = graphene.Field(
 
 TRADING_DAYS = connection_field(
     TradingDayConnection,
-    "The days on which the token traded, oldest first; the last may still be in "
-    "progress. Needs the scope `marketdata:read`.",
+    "The days on which the token traded as daily candles, oldest first; the last may "
+    "still be in progress. Needs the scope `marketdata:read`.",
     resolver=read_days,
 )
 """The field `days` of a token."""

@@ -70,5 +70,5 @@ def test_its_links_within_the_page_have_targets(client):
     page = text(client.get("/docs/clients"))
     links = re.findall(r'href="#([^"]+)"', page)
     names = ["curl", "python", "apollo", "urql", "typescript"]
-    assert links == [*names, *CONFIGURATIONS, *TRADERS]
+    assert links == ["content", *names, *CONFIGURATIONS, *TRADERS]
     assert set(links) <= set(re.findall(r' id="([^"]+)"', page))

@@ -70,6 +70,15 @@ def test_the_menu_leads_everywhere(client, path: str):
     ]
 
 
+@each_page
+def test_the_first_link_skips_the_menu(client, path: str):
+    page = client.get(path).content.decode()
+    header, main = page.split("<main", 1)
+    skip = re.search(r'<a [^>]*href="([^"]+)"', header)
+    assert skip and skip[1] == "#content"
+    assert main.startswith(' id="content"')
+
+
 @each_document
 def test_is_answered_304_to_its_etag_and_as_gzip(client, path: str):
     plain = client.get(path)

@@ -9,6 +9,9 @@ __all__ = ["browser", "page"]
 FIRST = 3
 """Among so many places the answer stands."""
 QUESTIONS = {
+    "rss": r"/docs/(guide#changelog|changelog)",
+    "candles": r"/docs/schema/Token#Token.days",
+    "dividend": r"/docs/guide#trading",
     "how do I page": r"/docs/guide#the-first-page",
     "pagination": r"/docs/guide#the-first-page",
     "is my order filled": r"/docs/(guide#trading|tasks#follow-an-order)",
