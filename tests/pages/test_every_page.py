@@ -75,7 +75,8 @@ def test_the_first_link_skips_the_menu(client, path: str):
     page = client.get(path).content.decode()
     header, main = page.split("<main", 1)
     skip = re.search(r'<a [^>]*href="([^"]+)"', header)
-    assert skip and skip[1] == "#content"
+    assert skip
+    assert skip[1] == "#content"
     assert main.startswith(' id="content"')
 
 
