@@ -51,7 +51,8 @@ LOGON_SECONDS = 5.0
 """How long a connection may take from its first byte, of TLS too, to a whole Logon."""
 WRITE_BUFFER = 65_536
 MOST_WITHOUT_LOGON = 500
-"""Open connections that have not logged on; a further one cuts the oldest of them."""
+"""Open connections that have not logged on, in addition to those of the whole pool,
+which may come all at once; a further one cuts the oldest of them."""
 VERIFIERS, UNVERIFIED = 4, 64
 """Threads that verify Logons in the database, and Logons that may wait for one in
 addition to those of the whole pool, which may come all at once."""
@@ -184,13 +185,15 @@ class Listener:
             task.add_done_callback(
                 partial(self.end, accepted=accepted, address=address, counted=counted)
             )
-            if len(self.without_logon) > MOST_WITHOUT_LOGON:
+            most = settings.FIX_SESSIONS + MOST_WITHOUT_LOGON
+            if len(self.without_logon) > most:
                 # A partner sends its Logon at once. So the oldest is the least likely
                 # to be one.
                 oldest = self.without_logon.pop(next(iter(self.without_logon)))
-                oldest.cancel(
-                    f"more than {MOST_WITHOUT_LOGON} connections without a Logon"
-                )
+                oldest.cancel(f"more than {most} connections without a Logon")
+            # As long as connections wait, `sock_accept` returns without a pause: those
+            # accepted must read their Logons meanwhile.
+            await asyncio.sleep(0)
 
     def may_enter(self, counted: str) -> bool:
         """Count a connection from this address or network, unless it has too many."""

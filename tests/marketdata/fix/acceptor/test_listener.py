@@ -200,9 +200,10 @@ def test_one_address_holds_a_limited_number_of_connections(start, settings, capl
 
 
 def test_a_full_gate_lets_go_of_whom_it_has_waited_for_longest(
-    start, committed_key, monkeypatch
+    start, committed_key, monkeypatch, settings
 ):
-    monkeypatch.setattr(listeners, "MOST_WITHOUT_LOGON", 2)
+    settings.FIX_SESSIONS = 1
+    monkeypatch.setattr(listeners, "MOST_WITHOUT_LOGON", 1)
     # No connection is cut for its silence.
     monkeypatch.setattr(listeners, "LOGON_SECONDS", 2 * PATIENCE_SECONDS)
     listener = start()
@@ -214,6 +215,23 @@ def test_a_full_gate_lets_go_of_whom_it_has_waited_for_longest(
         stack.enter_context(Partner(listener.port))
         assert silent[0].is_cut()
         ping(live)
+
+
+def test_logons_that_wait_together_are_all_read(
+    start, committed_key, monkeypatch, settings
+):
+    settings.FIX_SESSIONS, settings.FIX_CONNECTIONS_PER_ADDRESS = 1, 100
+    monkeypatch.setattr(listeners, "MOST_WITHOUT_LOGON", 30)
+    listener = start()
+    is_over = threading.Event()
+    listener.loop.call_soon_threadsafe(is_over.wait)
+    with ExitStack() as stack:
+        partners = [stack.enter_context(Partner(listener.port)) for _ in range(100)]
+        for partner in partners:
+            partner.send(logon("wrong"))
+        is_over.set()
+        answers = [partner.receive().type for partner in partners]
+    assert answers == ["5"] * 100
 
 
 @pytest.mark.parametrize("name", ["PARTNER001", "PARTNER002"])
