@@ -38,6 +38,7 @@ class EventType(models.TextChoices):
     TRADE_BUSTED = "TRADE_BUSTED", "Trade busted"
     CASH_CHANGED = "CASH_CHANGED", "Cash changed"
     INVESTOR_CHANGED = "INVESTOR_CHANGED", "Investor changed"
+    MARKET_PHASE_CHANGED = "MARKET_PHASE_CHANGED", "Market phase changed"
 
 
 NEEDED_SCOPES: dict[EventType, Scope | None] = {
@@ -57,9 +58,11 @@ NEEDED_SCOPES: dict[EventType, Scope | None] = {
     EventType.TRADE_BUSTED: Scope.TRADING_READ,
     EventType.CASH_CHANGED: Scope.CASH_READ,
     EventType.INVESTOR_CHANGED: Scope.COMPLIANCE_READ,
+    EventType.MARKET_PHASE_CHANGED: Scope.MARKETDATA_READ,
 }
 """By type, the scope without which a key is not shown such events."""
 OF_GRANTED_ISSUERS = [EventType.LEGACY_SHARES_DELIVERED, EventType.REGISTER_CHANGED]
+OF_VISIBLE_TOKENS = [EventType.MARKET_PHASE_CHANGED, EventType.TOKEN_PRICE_CHANGED]
 
 
 def types_shown_to(caller: Caller) -> list[EventType]:
@@ -76,7 +79,7 @@ def shown_to(caller: Caller) -> Q:
     return (
         shown
         & (~Q(type__in=OF_GRANTED_ISSUERS) | granted)
-        & (~Q(type=EventType.TOKEN_PRICE_CHANGED) | Q(token_id__in=tokens.values("pk")))
+        & (~Q(type__in=OF_VISIBLE_TOKENS) | Q(token_id__in=tokens.values("pk")))
     )
 
 

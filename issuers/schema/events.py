@@ -86,6 +86,8 @@ EventType = enumeration(
         "Subject: the account. Needs the scope `compliance:read`.",
         Type.TRADE_BUSTED: "Staff busted a trade: units and cash were returned. "
         "Needs the scope `trading:read`.",
+        Type.MARKET_PHASE_CHANGED: "The market of a token entered another `phase`. "
+        "Subject: the token. Needs the scope `marketdata:read`.",
     },
 )
 SUBJECTS = {
@@ -104,6 +106,7 @@ SUBJECTS = {
     Type.TRADE_BUSTED: "Order",
     Type.CASH_CHANGED: "Account",
     Type.INVESTOR_CHANGED: "Account",
+    Type.MARKET_PHASE_CHANGED: "Token",
 }
 """The GraphQL type of what events are about; the others are about nothing."""
 

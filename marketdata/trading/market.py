@@ -18,7 +18,7 @@ from django.db.models import QuerySet
 from accounts.cash.writer import lock_heads
 from issuers.register import ledger
 from issuers.register.writer import Writer
-from marketdata.trading import locked, placing
+from marketdata.trading import locked, moving, placing
 from marketdata.trading.errors import MarketClosed, OrderChanged, OrderNotOpen
 from marketdata.trading.in_force import Ending, OrderStatusReason, TimeInForce
 from marketdata.trading.judging import MOST_OPEN, check_active
@@ -29,6 +29,7 @@ from marketdata.trading.models import (
     OrderStatus,
     Phase,
 )
+from marketdata.trading.moving import CLOCK
 from marketdata.trading.placing import Placed
 from marketdata.trading.queues import BUY, RanOut
 from marketdata.trading.round import Request, Round
@@ -40,12 +41,14 @@ logger = logging.getLogger(__name__)
 
 __all__ = ["Placed", "Request"]
 
-CLOCK = "market"
-"""The actor of what happens by the clock."""
 FIRST_MAKERS = 16
 MOST_TRIES = 16
 MOST_EXPIRED = 500
 Done = TypeVar("Done")
+
+
+class Due(Exception):
+    """The market has opened by the clock, and does not know it yet; its token."""
 
 
 class Amended(NamedTuple):
@@ -249,6 +252,8 @@ def with_makers(attempt: Callable[[int], Done], orders: int) -> Done:
                 return attempt(makers)
         except RanOut:
             makers *= 2
+        except Due as market:
+            moving.catch_up(market.args[0])
         except MissingHolders as missing:
             # A profile's lock comes before any lock of the market.
             ledger.holder_accounts(missing.args[0])
@@ -285,6 +290,11 @@ def prepare(
     # The more are read, the more are in reach.
     reach = makers // (FIRST_MAKERS + len(requests))
     seen = locked.read(token_id, requests, makers, reach, MOST_OPEN, own, holds)
+    if moving.is_due(seen.book, seen.at) and seen.book.session.is_open(seen.at):
+        if holds:
+            raise Due(token_id)
+        seen.book.phase, seen.book.next_phase_at = Phase.CONTINUOUS, None
+        seen.book.reference = moving.reference(token_id) or seen.book.reference
     check_phase(seen.book, seen.at)
     prepared = Round(
         seen.book,

@@ -5,7 +5,6 @@ second person reopen it.
 """
 
 import logging
-from datetime import datetime
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -16,13 +15,12 @@ from django.db import connection, transaction
 from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from issuers.register.approvals import token_facts, token_links
-from issuers.register.models import TokenLedgerHead
 from marketdata.books.notify import notify
 from marketdata.models import OrderBookHead
-from marketdata.trading import locked
-from marketdata.trading.locked import Book
-from marketdata.trading.market import CLOCK, expire
-from marketdata.trading.models import Execution, Market, Phase
+from marketdata.trading import locked, moving
+from marketdata.trading.market import expire
+from marketdata.trading.models import Market, Phase
+from marketdata.trading.moving import CHANGE, is_due, reference
 from marketdata.trading.sessions import Session
 from partnerapi.core.database import execute, value_of
 from partnerapi.core.lock_waits import LockTimeout, name_locked_row
@@ -133,7 +131,7 @@ def move_due() -> int:
         try:
             with name_locked_row():
                 moved += move(market.token_id)
-        except (PhaseRefused, LockTimeout) as refusal:
+        except LockTimeout as refusal:
             logger.error(
                 "The market of %s did not change phase: %s", market.token, refusal
             )
@@ -141,48 +139,15 @@ def move_due() -> int:
 
 
 def move(token_id: UUID) -> bool:
-    """Move a market if it is still due under its lock; whether it has moved.
-
-    Raises:
-        PhaseRefused: there is no reference price.
-    """
+    """Move a market if it is still due under its lock; whether it has moved."""
     with transaction.atomic():
-        book = locked.books([token_id])[token_id]
-        if not is_due(book, value_of("SELECT clock_timestamp()")):
-            return False
-        change_phase(token_id, book.next_phase or "", CLOCK)
-    return True
+        phase = moving.move(token_id)
+        if phase == Phase.CLOSED:
+            expire(token_id)
+    return phase is not None
 
 
-def is_due(market: Market | Book, at: datetime) -> bool:
-    return (
-        market.next_phase_at is not None
-        and market.next_phase_at <= at
-        and (market.next_phase != Phase.CONTINUOUS or market.session.is_open(at))
-    )
-
-
-def reference(token_id: UUID) -> int | None:
-    """The price of the last trade that stands, else the token's; cents."""
-    last = (
-        Execution.objects.filter(token=token_id)
-        .extra(where=[STANDS])
-        .order_by("-sequence")
-        .first()
-    )
-    if last is not None:
-        return last.price
-    return TokenLedgerHead.objects.values_list("price_cents", flat=True).get(
-        token=token_id
-    )
-
-
-STANDS = """NOT EXISTS (SELECT FROM trading_bust b
-    WHERE b.token_id = trading_execution.token_id
-        AND b.sequence = trading_execution.sequence)"""
 OPEN = "SELECT trading_open(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
-# The database determines the phase that follows, and the reference price of limits.
-CHANGE = "SELECT trading_change_phase(%s, %s, NULL, NULL, NULL, %s, %s)"
 
 
 def reopening_content(market: Market, phase: str) -> dict[str, Any]:

@@ -23,6 +23,13 @@ class Session:
         """The first opening after an instant, or at it."""
         return self.next(self.opens, at)
 
+    def last_open(self, at: datetime) -> datetime:
+        """The last opening before an instant, or at it."""
+        found = self.next_open(at - timedelta(days=7))
+        while (later := self.next_open(found + timedelta(microseconds=1))) <= at:
+            found = later
+        return found
+
     def next_close(self, at: datetime) -> datetime:
         """The first closing after an instant."""
         return self.next(self.closes, at + timedelta(microseconds=1))

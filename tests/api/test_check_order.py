@@ -38,7 +38,7 @@ def test_the_dry_run_says_what_the_order_does(world: World, partner: Ask):
         if number == CASES // 3:
             approved_rule(token, "MAX_BALANCE", {"units": 60})
         if number == CASES * 9 // 10:
-            phases.change_phase(token.pk, Phase.CLOSED, asker())
+            phases.change_phase(token.pk, Phase.HALTED, asker(), "why")
         if number % 10 == 0:
             rest(token.pk, clients, chance)
         order: dict[str, Any] = {

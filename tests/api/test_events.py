@@ -21,11 +21,13 @@ from issuers.models import (
     EventHead,
     IssuerFinancialData,
     IssuerGrant,
+    Token,
     UnnumberedEvent,
 )
 from issuers.models.events import EventType
 from issuers.register import ledger
 from issuers.register.ledger import Entry
+from marketdata.trading import phases
 from partnerapi.operations.tasks import announce_articles, prune_events
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.api.test_plans import all_planned
@@ -33,6 +35,7 @@ from tests.approved import asker
 from tests.characters import Ask, World
 from tests.issuers.events import COUNT_EVENTS
 from tests.issuers.register import people
+from tests.marketdata.trading.trading import ALL_DAY
 from tests.owner import as_committed, superuser, tamper
 
 STAFF = Actor("ana@staff.example", is_staff=True)
@@ -202,6 +205,40 @@ def test_prices_of_public_tokens_are_told_to_all_and_of_private_ones_by_grant(
     assert types(read(told)) == ["TOKEN_PRICE_CHANGED"] * 2
     prices = read(observer, types=["TOKEN_PRICE_CHANGED"])
     assert [event["token"]["symbol"] for event in prices] == ["LUM"]
+
+
+PHASES = """
+query ($types: [EventType!]) {
+  events(types: $types) { totalCount nodes {
+    type phase reason token { symbol } subject { __typename id } } }
+}
+"""
+
+
+def test_phases_of_a_market_are_told_to_who_may_see_the_token(world: World, told: Ask):
+    watcher = Ask(approved_key(world.observer, [Scope.MARKETDATA_READ])[1])
+    for visibility in Token.Visibility:
+        token = Token.objects.create(
+            issuer=world.listed,
+            name=visibility,
+            symbol=visibility[:6],
+            visibility=visibility,
+            market_type=Token.MarketType.SECONDARY_MARKET,
+        )
+        phases.open_market(token.pk, ALL_DAY, asker(), reference_price=100)
+        phases.change_phase(token.pk, "CONTINUOUS", "market")
+        phases.change_phase(token.pk, "HALTED", asker(), "A reason for staff alone.")
+    read(told)
+    for ask, tokens in ((told, 2), (watcher, 1)):
+        found = ask(PHASES, {"types": ["MARKET_PHASE_CHANGED"]}).data["events"]
+        assert found["totalCount"] == 2 * tokens
+        nodes = found["nodes"]
+        assert [e["phase"] for e in nodes] == ["CONTINUOUS", "HALTED"] * tokens
+        assert "PUBLIC" in {e["token"]["symbol"] for e in nodes}
+        assert {e["subject"]["__typename"] for e in nodes} == {"Token"}
+        assert {e["reason"] for e in nodes} == {None}
+    unscoped = Ask(approved_key(world.observer, [Scope.TRADING_READ])[1])
+    assert read(unscoped, types=["MARKET_PHASE_CHANGED"]) == []
 
 
 def test_grants_and_keys_are_told_to_whom_they_are_given(world: World, told: Ask):

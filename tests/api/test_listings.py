@@ -59,7 +59,9 @@ def tokens(world: World) -> dict[str, Token]:
     found = {name: new_market() for name in ("open", "past", "halted", "private")}
     phases.change_phase(found["halted"].pk, Phase.HALTED, asker(), reason="news")
     tamper(
-        "UPDATE trading_market SET next_phase_at = clock_timestamp()"
+        "UPDATE trading_market SET next_phase_at = clock_timestamp(), session_closes ="
+        " (clock_timestamp() AT TIME ZONE market_time_zone())::time, session_opens ="
+        " (clock_timestamp() AT TIME ZONE market_time_zone() - interval '1 s')::time"
         f" WHERE token_id = '{found['past'].pk}'"
     )
     Token.objects.filter(pk=found["private"].pk).update(visibility="PRIVATE")

@@ -18,7 +18,8 @@ BEGIN
     FROM (SELECT partner_id, type,
         CASE WHEN type IN ('LEGACY_SHARES_DELIVERED', 'REGISTER_CHANGED')
             THEN issuer_id END AS issuer_id,
-        CASE WHEN type = 'TOKEN_PRICE_CHANGED' THEN token_id END AS token_id,
+        CASE WHEN type IN ('MARKET_PHASE_CHANGED', 'TOKEN_PRICE_CHANGED')
+            THEN token_id END AS token_id,
         count(*) AS number FROM changed GROUP BY 1, 2, 3, 4) g
     WHERE (c.partner_id, c.type) = (g.partner_id, g.type)
         AND c.issuer_id IS NOT DISTINCT FROM g.issuer_id

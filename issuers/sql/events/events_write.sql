@@ -8,7 +8,7 @@
 -- called by: binds_end_grant, binds_enter, binds_grant, cash_tell,
 --     events_account_changed, events_announce_articles, events_article_changed,
 --     events_figures_changed, events_key_changed, events_number, register_enter,
---     trading_tell_registers, trading_undo, trading_write
+--     trading_change_phase, trading_tell_registers, trading_undo, trading_write
 -- locks: events by grants (advisory), events by grants (advisory, shared),
 --     issuers_eventhead (FOR NO KEY UPDATE)
 CREATE OR REPLACE FUNCTION public.events_write(
@@ -116,7 +116,8 @@ BEGIN
         SELECT partner_id, type,
             CASE WHEN type IN ('LEGACY_SHARES_DELIVERED', 'REGISTER_CHANGED')
                 THEN issuer_id END,
-            CASE WHEN type = 'TOKEN_PRICE_CHANGED' THEN token_id END, count(*)
+            CASE WHEN type IN ('MARKET_PHASE_CHANGED', 'TOKEN_PRICE_CHANGED')
+                THEN token_id END, count(*)
         FROM numbered GROUP BY 1, 2, 3, 4
         ON CONFLICT (partner_id, type, issuer_id, token_id)
         DO UPDATE SET number = c.number + excluded.number

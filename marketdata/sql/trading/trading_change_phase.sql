@@ -113,6 +113,10 @@ BEGIN
         at)
     VALUES (token, market.last_event, 'PHASE_CHANGED', market.reference_price, wanted,
         why, changed_by, changed_at);
+    -- One of the market's log: a transaction may have several.
+    PERFORM events_write(ARRAY['ALL'], NULL, ARRAY['MARKET_PHASE_CHANGED'],
+        ARRAY[token], NULL, ARRAY[token], NULL,
+        order_events => ARRAY[market.last_event], reasons => ARRAY[wanted]);
 END $$;
 REVOKE ALL ON FUNCTION public.trading_change_phase(uuid, text, text, timestamp with time
     zone, bigint, text, text) FROM PUBLIC;

@@ -3,7 +3,7 @@
 import graphene
 
 from issuers.models.events import EventType
-from marketdata.trading.schema.enums import OrderStatusReason
+from marketdata.trading.schema.enums import MarketPhase, OrderStatusReason
 from marketdata.trading.schema.fills import fills_of_orders
 from marketdata.trading.schema.orders import Execution, Order, orders_of
 from partnerapi.graphql.pages import read_rows
@@ -27,6 +27,18 @@ def read_executions(events, info):
         return [None for _ in events]
     found = fills_of_orders(wanted)
     return [found.get((e.subject_id, e.trade)) for e in events]
+
+
+@needs("type", "reason")
+def read_reasons(events, info):
+    return [e.reason if e.type in OF_ORDERS else None for e in events]
+
+
+@needs("type", "reason")
+def read_phases(events, info):
+    return [
+        e.reason if e.type == EventType.MARKET_PHASE_CHANGED else None for e in events
+    ]
 
 
 FIELDS = {
@@ -59,8 +71,13 @@ FIELDS = {
     ),
     "reason": graphene.Field(
         OrderStatusReason,
-        resolver=column("reason"),
+        resolver=read_reasons,
         description="For ORDER_CANCELLED and ORDER_EXPIRED: the reason.",
+    ),
+    "phase": graphene.Field(
+        MarketPhase,
+        resolver=read_phases,
+        description="For MARKET_PHASE_CHANGED: the phase that began.",
     ),
 }
 """The fields of an event that trading adds."""

@@ -35,14 +35,15 @@ ALL_MARKETS = OrderedList(
 
 
 def in_phase(phase, at):
-    """Markets in a phase at an instant: past its session a market is CLOSED."""
-    continuous = Q(phase=Phase.CONTINUOUS)
-    is_past = continuous & Q(next_phase_at__lte=at)
-    if phase == Phase.CONTINUOUS:
-        return continuous & (Q(next_phase_at=None) | Q(next_phase_at__gt=at))
-    if phase == Phase.CLOSED:
-        return Q(phase=Phase.CLOSED) | is_past
-    return Q(phase=phase)
+    """Markets in a phase at an instant, as orders are judged: moved or not."""
+    due = [*MarketModel.objects.filter(next_phase_at__lte=at)]
+    shown = [
+        market.pk
+        for market in due
+        if phase == (Phase.CONTINUOUS if market.session.is_open(at) else Phase.CLOSED)
+    ]
+    moved = ~Q(pk__in=[market.pk for market in due])
+    return Q(pk__in=shown) | Q(phase=phase) & moved
 
 
 class TokenFilter(django_filters.FilterSet):

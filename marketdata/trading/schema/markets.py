@@ -55,13 +55,16 @@ OF_PHASE = (
 
 
 def judged_phase(market, at):
-    """As orders are judged: past its session a market is CLOSED, moved or not."""
+    """As orders are judged: CONTINUOUS in its session and then CLOSED, moved or not."""
     phase, since, ends = market.phase, market.phase_since, market.next_phase_at
     if ends is None or datetime.fromisoformat(ends) > at:
         return Shown(phase, since, market.next_phase, ends)
+    session = Session(market.session_opens, market.session_closes, market.weekdays_only)
+    if session.is_open(at):
+        began = max(datetime.fromisoformat(ends), session.last_open(at))
+        return Shown(Phase.CONTINUOUS, began, Phase.CLOSED, session.next_close(at))
     if phase == Phase.CONTINUOUS:
         since = ends
-    session = Session(market.session_opens, market.session_closes, market.weekdays_only)
     return Shown(Phase.CLOSED, since, Phase.CONTINUOUS, session.begins(at))
 
 

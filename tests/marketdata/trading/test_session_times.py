@@ -12,9 +12,10 @@ from django.utils import timezone
 from issuers.models import Token
 from marketdata.trading import locked, market, phases
 from marketdata.trading.errors import MarketClosed
-from marketdata.trading.models import Execution, Market, Order
+from marketdata.trading.models import Execution, Market, Order, OrderEvent
 from marketdata.trading.phases import PhaseRefused
 from marketdata.trading.sessions import Session, parse
+from marketdata.trading.verification import verify
 from tests.approved import asker
 from tests.characters import Ask, World
 from tests.issuers.register import new_issuer
@@ -22,6 +23,7 @@ from tests.marketdata.trading.test_market import Two, two
 from tests.marketdata.trading.trading import (
     as_committed,
     buy,
+    codes,
     place,
     placed,
     sell,
@@ -31,7 +33,13 @@ from tests.owner import tamper
 
 __all__ = ["two"]
 
-PAST = "UPDATE trading_market SET next_phase_at = clock_timestamp()"
+PAST = """
+    UPDATE trading_market SET next_phase_at = clock_timestamp(),
+        session_opens = (clock_timestamp() AT TIME ZONE market_time_zone()
+            - interval '1 hour')::time,
+        session_closes = (clock_timestamp() AT TIME ZONE market_time_zone())::time
+"""
+DUE = "UPDATE trading_market SET next_phase_at = clock_timestamp()"
 LAST_CLOSED = "A market is CONTINUOUS in its session"
 
 
@@ -68,7 +76,6 @@ def test_a_market_past_its_session_takes_nothing_and_lets_cancel(two: Two):
     for attempt in attempts(two, order):
         with pytest.raises(MarketClosed) as closed:
             attempt()
-        # The session lasts all day: the next one begins at once.
         assert closed.value.details["phase"] == "CLOSED"
         assert closed.value.details["nextPhaseAt"] is not None
     with pytest.raises(MarketClosed):
@@ -113,9 +120,45 @@ def test_what_is_shown_of_a_market_is_what_orders_meet(
     assert phases.move_due() == 1
     moved = told()
     assert (moved["phase"], moved["nextPhase"]) == ("CLOSED", "CONTINUOUS")
-    tamper("UPDATE trading_market SET next_phase_at = clock_timestamp()")
-    # It opens when it is moved: until then no order is taken.
-    assert told()["phase"] == "CLOSED"
+    tamper(DUE, "UPDATE trading_market SET session_opens = session_closes")
+    due = told()
+    assert (due["phase"], due["nextPhase"]) == ("CONTINUOUS", "CLOSED")
+    assert codes(place(two.token, buy(two.buyer, 1, 100))) == ["OPEN"]
+    as_committed()
+    moved = told()
+    assert (moved["phase"], moved["nextPhase"]) == ("CONTINUOUS", "CLOSED")
+    assert moved["nextPhaseAt"] == due["nextPhaseAt"]
+
+
+def phases_of(token: Token) -> list[str | None]:
+    log = OrderEvent.objects.filter(token=token, kind="PHASE_CHANGED")
+    return [*log.order_by("number").values_list("phase", flat=True)]
+
+
+def test_an_order_is_judged_by_its_time_before_the_clock_has_opened(two: Two):
+    day = placed(two.token, sell(two.seller, 5, 100, time_in_force="DAY"))
+    order = placed(two.token, sell(two.seller, 10, 100))
+    as_committed()
+    before = phases_of(two.token)
+    tamper(
+        DUE,
+        "UPDATE trading_order SET expires_at = clock_timestamp()"
+        f" WHERE id = '{day.pk}'",
+    )
+    check = market.check(two.token.pk, buy(two.buyer, 10, 100))
+    assert (check.refused, check.would_fill_quantity) == (None, 10)
+    assert phases_of(two.token) == before
+    # The clock was away for the close and the opening: the order makes up for both.
+    assert codes(place(two.token, buy(two.buyer, 6, 100))) == ["FILLED"]
+    as_committed()
+    assert phases_of(two.token) == [*before, "CLOSED", "CONTINUOUS"]
+    day.refresh_from_db()
+    assert (day.status, day.status_reason) == ("EXPIRED", "END_OF_SESSION")
+    tamper("UPDATE trading_market SET phase = 'CLOSED', next_phase = 'CONTINUOUS'", DUE)
+    market.amend(order.pk, 1, order.partner.login, quantity=8)
+    as_committed()
+    assert phases_of(two.token) == [*before, "CLOSED", "CONTINUOUS", "CONTINUOUS"]
+    assert [f.rule for f in verify() if f.breaches] == []
 
 
 @pytest.mark.parametrize("is_dated_back", [False, True])
