@@ -505,6 +505,11 @@ class Statement(models.Model):
     number = models.BigIntegerField(primary_key=True)
     at = models.DateTimeField()
     said = models.TextField(help_text="Canonical JSON.")
+    details = models.TextField(
+        null=True,
+        help_text="Canonical JSON, whose SHA-256 the line names; null before this was "
+        "a part of its own.",
+    )
     signature = models.CharField(max_length=88, help_text="Ed25519, base64.")
     key = models.ForeignKey(
         StatementKey, models.PROTECT, related_name="+", db_index=False
@@ -534,3 +539,87 @@ class StatedToken(models.Model):
 
     def __str__(self):
         return f"{self.token} in statement {self.statement_id}"
+
+
+class HolderSalt(models.Model):
+    """The salt of a holder in a token's register, which opens its commitments."""
+
+    pk = models.CompositePrimaryKey("user_id", "token_id")
+    user = models.ForeignKey(
+        User, models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
+    token = models.ForeignKey(
+        Token, models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
+    salt = models.BinaryField(max_length=16)
+
+    def __str__(self):
+        return f"{self.user_id} in {self.token_id}"
+
+
+class HolderCommitment(models.Model):
+    """What stands for a holder and its name in a token's tree; kept for good.
+
+    It is a leaf of the statements from `since` to before `until`, if the holder has
+    units then.
+    """
+
+    pk = models.CompositePrimaryKey("token_id", "account_id", "since")
+    token = models.ForeignKey(
+        Token, models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
+    account = models.ForeignKey(
+        LedgerAccount,
+        models.PROTECT,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
+    )
+    since = models.BigIntegerField(help_text="Number of its first statement.")
+    until = models.BigIntegerField(
+        null=True, help_text="Number of the first statement with another name."
+    )
+    bucket = models.IntegerField(help_text="The first 16 bits of the commitment.")
+    commitment = models.BinaryField(max_length=32)
+
+    class Meta:
+        indexes = [models.Index(fields=["token", "bucket"], name="commitment_bucket")]
+
+    def __str__(self):
+        return f"{self.account_id} in {self.token_id} from {self.since}"
+
+
+class HoldingTree(models.Model):
+    """The key of the padding leaves of a token's tree of holdings."""
+
+    token = models.OneToOneField(
+        Token,
+        models.PROTECT,
+        primary_key=True,
+        related_name="holding_tree",
+        db_constraint=False,
+    )
+    padding_key = models.BinaryField(max_length=32)
+
+    def __str__(self):
+        return f"Holdings of {self.token_id}"
+
+
+class HoldingPage(models.Model):
+    """256 nodes of a token's tree of holdings, from a statement on.
+
+    Pages 0 to 255 have the roots of buckets, page 256 has the roots of these pages.
+    """
+
+    pk = models.CompositePrimaryKey("token_id", "page", "statement_number")
+    token = models.ForeignKey(
+        Token, models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
+    page = models.SmallIntegerField()
+    statement_number = models.BigIntegerField()
+    nodes = models.BinaryField(
+        help_text="Nodes that are not empty: 1 byte of place, 8 of units, 32 of hash."
+    )
+
+    def __str__(self):
+        return f"{self.token_id} {self.page} of statement {self.statement_number}"

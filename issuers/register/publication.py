@@ -1,8 +1,10 @@
 """Public statements of the register: signed, numbered, and read without a key.
 
-A statement is a line of canonical JSON (RFC 8785) and its Ed25519 signature. It names
-the SHA-256 of the statement before, the root of a Merkle tree over the tokens' records,
-and the digests of the other tables. A leaf of the tree is the SHA-256 of a zero byte, a
+A statement is a line of canonical JSON (RFC 8785), its Ed25519 signature, and the
+statement's details. The line names the SHA-256 of the statement before, the root of a
+Merkle tree over the tokens' records, and the SHA-256 of the details, another line: the
+digests of the other tables and the keys of deciders. So a proof of one record is short.
+A leaf of the tree is the SHA-256 of a zero byte, a
 salt of 16 random bytes and the record, so a root tells nothing of a record. A node is
 the SHA-256 of a byte 1 and both its children (as in RFC 6962); leaves stand in the
 order of their bytes.
@@ -21,8 +23,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import (
     Ed25519PrivateKey,
     Ed25519PublicKey,
 )
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
+from issuers.register.holding_trees import HoldingTrees, Stated
 from issuers.register.models import StatedToken, Statement, StatementKey
 from partnerapi.core.times import to_rfc3339
 
@@ -32,6 +35,14 @@ EMPTY = hashlib.sha256(b"").digest()
 
 class DatabaseSetBack(Exception):
     """The database has lost statements that a kept file names; the message says so."""
+
+
+class AnotherPublished(Exception):
+    """Another process has published a statement meanwhile; the message says so."""
+
+
+class HoldingsDisagree(Exception):
+    """What holders have is not what is held; the message says so."""
 
 
 def canonical(said: Mapping[str, Any]) -> str:
@@ -89,19 +100,50 @@ def tree_of(number: int, root: str) -> list[list[bytes]]:
     return levels([leaf(bytes(s), r) for s, r in stated.values_list("salt", "record")])
 
 
+def trees_of(tokens: Sequence[Mapping[str, Any]], at: datetime) -> HoldingTrees:
+    """The trees of holdings of tokens with their heads, in one state of the database.
+
+    Raises:
+        HoldingsDisagree: a tree has more or fewer units than the head says are held.
+    """
+    last = Statement.objects.order_by("-number").first()
+    records = StatedToken.objects.filter(statement=last).values_list("record")
+    before = {}
+    for said in (json.loads(record) for (record,) in records):
+        if "holdingsRoot" in said:
+            root = int(said["held"]).to_bytes(8) + bytes.fromhex(said["holdingsRoot"])
+            _, _, token = said["token"].partition("|")
+            before[token] = Stated(int(said["entries"]), root)
+    listed = [token["token"] for token in tokens]
+    trees = HoldingTrees(listed, before, last.number if last else 0)
+    trees.follow(at, last.at if last else None)
+    for token in tokens:
+        units = int.from_bytes(trees.roots[token["token"]][:8])
+        if units != int(token["held"]):
+            raise HoldingsDisagree(
+                f"The holders of {token['symbol']} have {units:,} units, and its head "
+                f"says that {int(token['held']):,} are held: run verify register."
+            )
+    return trees
+
+
 def publish(
-    content: Mapping[str, Any], key: Ed25519PrivateKey, at: datetime, least: int
+    content: Mapping[str, Any],
+    trees: HoldingTrees,
+    key: Ed25519PrivateKey,
+    at: datetime,
+    least: int,
 ) -> Statement:
     """Sign and store the public part of what `take_statement` found at an instant.
 
     `least` is the number of the last statement that a file names.
 
     Raises:
+        AnotherPublished: another process published the statement of this number.
         DatabaseSetBack: the database has no statement of this number.
     """
     public = key.public_key()
-    last = Statement.objects.order_by("-number").first()
-    number = last.number + 1 if last else 1
+    number = trees.last + 1
     if number <= least:
         raise DatabaseSetBack(
             f"The files know statement {least}, and the database's last one is "
@@ -113,6 +155,7 @@ def publish(
             {name: str(value) for name, value in token.items() if name != "token"}
             | {
                 "at": to_rfc3339(at),
+                "holdingsRoot": trees.roots[token["token"]][8:].hex(),
                 "statement": str(number),
                 "token": f"Token|{token['token']}",
             }
@@ -121,33 +164,48 @@ def publish(
     }
     salts = {token: secrets.token_bytes(16) for token in records}
     tree = levels([leaf(salts[token], record) for token, record in records.items()])
+    details = canonical(
+        {
+            "deciders": sorted(one["publicKey"] for one in content["passkeys"]),
+            "names": content["names"]["digest"],
+            "tables": {one["table"]: one["digest"] for one in content["tables"]},
+        }
+    )
+    last = Statement.objects.filter(number=trees.last).first()
     said = canonical(
         {
             "at": to_rfc3339(at),
-            "deciders": sorted(one["publicKey"] for one in content["passkeys"]),
+            "details": hashlib.sha256(details.encode()).hexdigest(),
             "key": key_id(public),
-            "names": content["names"]["digest"],
             "number": number,
             "previousDigest": last.digest if last else None,
-            "tables": {one["table"]: one["digest"] for one in content["tables"]},
             "tokensRoot": root_of(tree).hex(),
         }
     )
     with transaction.atomic():
+        # Of two processes, the second waits here until the first has committed.
+        try:
+            statement = Statement.objects.create(
+                number=number,
+                at=at,
+                said=said,
+                details=details,
+                signature=base64.b64encode(key.sign(said.encode())).decode(),
+                key_id=key_id(public),
+            )
+        except IntegrityError:
+            raise AnotherPublished(
+                f"Another process was writing statement {number}, and has published "
+                "it. This one wrote none."
+            ) from None
         introduced(public, at)
-        statement = Statement.objects.create(
-            number=number,
-            at=at,
-            said=said,
-            signature=base64.b64encode(key.sign(said.encode())).decode(),
-            key_id=key_id(public),
-        )
         StatedToken.objects.bulk_create(
             StatedToken(
                 statement=statement, token_id=token, record=r, salt=salts[token]
             )
             for token, r in records.items()
         )
+        trees.save(number)
     return statement
 
 

@@ -32,8 +32,9 @@ from django.db import connection, transaction
 from accounts.approvals.verification import kinds_signed, passkeys_stated
 from accounts.passkeys.models import Passkey
 from issuers.register.chains import Chain, digest_after, rows_of
+from issuers.register.holding_trees import HoldingTrees
 from issuers.register.names import name_at
-from issuers.register.publication import publish
+from issuers.register.publication import publish, trees_of
 from partnerapi.core.database import SCHEMA_FIRST
 
 SETTLED = timedelta(hours=1)
@@ -76,12 +77,15 @@ def write_statement(directory: Path, key: Ed25519PrivateKey, at: datetime) -> Pa
 
     Raises:
         OSError: the directory cannot be written.
+        AnotherPublished: another process has published a statement meanwhile.
         DatabaseSetBack: the last file names a statement that the database lacks.
+        HoldingsDisagree: what holders have is not what is held.
         WrongStatementError: the last file is none.
     """
     earlier = sorted(directory.glob("register-*.statement"))
-    content = take_statement(at)
-    public = publish(content, key, at, last_named(earlier[-1]) if earlier else 0)
+    content, trees = take_statement(at)
+    least = last_named(earlier[-1]) if earlier else 0
+    public = publish(content, trees, key, at, least)
     said = content | {
         "statement": public.number,
         "statementDigest": public.digest,
@@ -116,8 +120,8 @@ def last_named(file: Path) -> int:
     return said.get("statement", 0)
 
 
-def take_statement(at: datetime) -> dict[str, Any]:
-    """The content of a statement, as of a single state of the database."""
+def take_statement(at: datetime) -> tuple[dict[str, Any], HoldingTrees]:
+    """The content of a statement and its trees, as of one state of the database."""
     until = at - SETTLED
     with one_state(), connection.cursor() as cursor:
         cursor.execute(HEADS)
@@ -144,7 +148,8 @@ def take_statement(at: datetime) -> dict[str, Any]:
         rows, digest = names_digest(tokens, until)
         names = {"until": until.isoformat(), "rows": rows, "digest": digest}
         passkeys, signed_kinds = passkeys_stated(), kinds_signed()
-    return {
+        trees = trees_of(tokens, at)
+    content = {
         "at": at.isoformat(),
         "issuers": issuers,
         "tokens": tokens,
@@ -153,6 +158,7 @@ def take_statement(at: datetime) -> dict[str, Any]:
         "passkeys": passkeys,
         "signedKinds": signed_kinds,
     }
+    return content, trees
 
 
 def read_statement(path: Path, key: Ed25519PublicKey) -> dict[str, Any]:

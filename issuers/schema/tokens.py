@@ -149,7 +149,7 @@ class TokenStatement(graphene.ObjectType):
     record = graphene.String(
         required=True,
         description="The token's record, canonical JSON: numbers of entries, prices "
-        "and holders, both heads, supply and held units.",
+        "and holders, both heads, supply and held units, the root of its holdings.",
     )
     salt = graphene.String(
         required=True, description="Salt of the record, 16 bytes, hexadecimal."

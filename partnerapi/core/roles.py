@@ -100,7 +100,12 @@ APPLICATION: Mapping[str, str] = {
     "issuers_eventhead": READ,
     "issuers_formerissuer": READ,
     "issuers_holderbalance": READ,
+    # Whoever signs statements keeps the trees of holdings.
+    "issuers_holdercommitment": "SELECT, INSERT, UPDATE (until)",
+    "issuers_holdersalt": APPEND,
+    "issuers_holdingpage": APPEND,
     "issuers_holdingperiod": READ,
+    "issuers_holdingtree": APPEND,
     "issuers_industryclassificationbenchmark": ALL,
     "issuers_issuer": ALL,
     "issuers_issuerfinancialdata": ALL,

@@ -47,13 +47,14 @@ def listing(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def statement(request: HttpRequest, number: int) -> HttpResponse:
-    """A statement: its line, and the base64 of the line's signature."""
+    """A statement: its line, the base64 of the line's signature, and its details."""
 
     def lines() -> str:
         found = Statement.objects.filter(number=number).first()
         if found is None:
             raise Http404
-        return f"{found.said}\n{found.signature}\n"
+        parts = [found.said, found.signature, found.details]
+        return "".join(f"{part}\n" for part in parts if part is not None)
 
     return answer(request, lines, "text/plain; charset=utf-8")
 

@@ -23,6 +23,7 @@ FILES = "a worker writes it; the export's page says how many there are"
 EVENTS = "triggers write it; partners read their events, and staff what they tell of"
 TOTALS = "triggers write it; partners' long lists are counted by it"
 STATEMENTS = "GET /statements publishes it"
+PROOFS = "the writer of statements keeps it; holdingProof opens it for its holder"
 MODELS_LEFT_OUT = {
     "accounts.Applicant": "the account's page shows it",
     "accounts.ApprovalDecision": "the page of its request shows it",
@@ -41,6 +42,10 @@ MODELS_LEFT_OUT = {
     "issuers.Statement": STATEMENTS,
     "issuers.StatementKey": STATEMENTS,
     "issuers.StatedToken": STATEMENTS,
+    "issuers.HolderSalt": PROOFS,
+    "issuers.HolderCommitment": PROOFS,
+    "issuers.HoldingTree": PROOFS,
+    "issuers.HoldingPage": PROOFS,
     "issuers.TokenPrice": REGISTER,
     "issuers.HolderBalance": REGISTER,
     "issuers.HoldingPeriod": REGISTER,

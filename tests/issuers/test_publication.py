@@ -36,6 +36,10 @@ STATED = """query ($id: ID!) { token(id: $id) {
   ledgerHead { sequence digest priceDigest signed statement }
 } }"""
 
+SET_BACK = """DELETE FROM issuers_holdersalt; DELETE FROM issuers_holdercommitment;
+    DELETE FROM issuers_holdingtree; DELETE FROM issuers_holdingpage;
+    DELETE FROM issuers_statedtoken; DELETE FROM issuers_statement"""
+
 
 def new_key() -> str:
     return base64.b64encode(secrets.token_bytes(32)).decode()
@@ -117,6 +121,7 @@ def test_a_partner_proves_what_is_stated_of_a_token(
         "entryDigest": head["digest"],
         "held": "100",
         "holders": "2",
+        "holdingsRoot": json.loads(stated["record"])["holdingsRoot"],
         "issuer": str(world.listed.pk),
         "priceDigest": head["priceDigest"],
         "prices": "1",
@@ -125,10 +130,10 @@ def test_a_partner_proves_what_is_stated_of_a_token(
         "symbol": "LUM",
         "token": f"Token|{token}",
     }
-    assert get("/statements/1").content.decode().splitlines() == [
-        stated["line"],
-        stated["signature"],
-    ]
+    line, signature, details = get("/statements/1").content.decode().splitlines()
+    assert (line, signature) == (stated["line"], stated["signature"])
+    assert hashlib.sha256(details.encode()).hexdigest() == said["details"]
+    assert sorted(json.loads(details)) == ["deciders", "names", "tables"]
     assert Client().get("/statements/2").status_code == 404
     forged = stated | {"record": stated["record"].replace('"100"', '"101"')}
     assert root_from(forged) != said["tokensRoot"]
@@ -146,7 +151,7 @@ def test_a_stranger_learns_nothing_of_a_token(
     token: Any, world: World, write: Any, stranger: Ask
 ):
     write()
-    line, _ = get("/statements/1").content.decode().splitlines()
+    line, _, _ = get("/statements/1").content.decode().splitlines()
     tokens = Token.objects.values_list("pk", "symbol")
     assert not any(str(pk) in line or symbol in line for pk, symbol in tokens)
     refused = stranger(STATED, {"id": f"Token|{token}"}).body
@@ -159,7 +164,7 @@ def test_each_statement_names_the_one_before(token: Any, write: Any):
     listed = get("/statements").json()["statements"]
     assert [one["number"] for one in listed] == [3, 2, 1]
     lines = [get(one["address"]).content.decode().splitlines() for one in listed]
-    for one, (line, signature), earlier in zip(
+    for one, (line, signature, _), earlier in zip(
         listed, lines, [*listed[1:], None], strict=True
     ):
         said = verified(line, signature)
@@ -186,7 +191,7 @@ def test_a_key_is_introduced_by_the_one_before(token: Any, write: Any, settings:
         write(introduce="short")
     settings.PARTNER_API_STATEMENT_KEY = following
     write()
-    line, signature = get("/statements/2").content.decode().splitlines()
+    line, signature, _ = get("/statements/2").content.decode().splitlines()
     verified(line, signature)
     first, second = get("/.well-known/partner-api-keys.json").json()["keys"]
     assert (first["introducedBy"], first["isBreak"], second["isBreak"]) == (
@@ -210,7 +215,7 @@ def test_no_statement_is_written_over_a_database_that_was_set_back(
     token: Any, write: Any
 ):
     write()
-    tamper("DELETE FROM issuers_statedtoken; DELETE FROM issuers_statement")
+    tamper(SET_BACK)
     with pytest.raises(CommandError, match="an older state of the database"):
         write()
 
@@ -235,7 +240,7 @@ def test_a_statement_of_another_history_has_its_own_tree(
         stated = partner(STATED, {"id": f"Token|{token}"}).data["token"]["statement"]
         roots.append(json.loads(stated["line"])["tokensRoot"])
         assert (stated["number"], root_from(stated)) == (1, roots[-1])
-        tamper("DELETE FROM issuers_statedtoken; DELETE FROM issuers_statement")
+        tamper(SET_BACK)
         for file in tmp_path.glob("*.statement"):
             file.unlink()
     assert roots[0] != roots[1]

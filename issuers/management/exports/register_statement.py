@@ -8,7 +8,12 @@ from django.core.management.base import CommandError
 from django.db import IntegrityError
 from django.utils import timezone
 
-from issuers.register.publication import DatabaseSetBack, introduce_key
+from issuers.register.publication import (
+    AnotherPublished,
+    DatabaseSetBack,
+    HoldingsDisagree,
+    introduce_key,
+)
 from issuers.register.statements import (
     WrongStatementError,
     private_key,
@@ -80,7 +85,12 @@ examples:
             raise CommandError(
                 f"{directory} cannot be written: {error.strerror}."
             ) from None
-        except (DatabaseSetBack, WrongStatementError) as error:
+        except (
+            AnotherPublished,
+            DatabaseSetBack,
+            HoldingsDisagree,
+            WrongStatementError,
+        ) as error:
             raise CommandError(str(error)) from None
         return f"Wrote {path}. Keep a copy where the database's owner cannot write."
 

@@ -21,6 +21,26 @@ CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
     EXECUTE FUNCTION public.accounts_refuse_snapshot();
 
 CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_holdercommitment FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_holdersalt FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_holdingpage FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_holdingtree FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
     ON public.issuers_industryclassificationbenchmark FOR EACH STATEMENT
     WHEN (current_setting('transaction_isolation') <> 'read committed')
     EXECUTE FUNCTION public.accounts_refuse_snapshot();
