@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from accounts.accounts.models import Account, Actor
 from accounts.approvals.models import ApprovalKind
 from issuers.compliance import restrictions, rules
 from issuers.compliance.models import Restriction, TokenRule
@@ -30,6 +31,15 @@ from partnerapi.sandbox.data.approvals import (
 def asker() -> str:
     """The e-mail address of a member of staff that may bind holders and tokens."""
     return colleague(ASKER).email or ""
+
+
+def desk() -> Actor:
+    """A member of staff that may change accounts."""
+    return Actor(asker(), is_staff=True)
+
+
+def partner_of(account: Account) -> Actor:
+    return Actor(account.partner.login, is_staff=False)
 
 
 def approved_record(entries: Sequence[Entry], actor: str) -> list[Recorded]:

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.approvals.four_eyes import carry_out
 from accounts.approvals.models import ApprovalKind
 from accounts.cash.bank_statements import Booked, book_statement
@@ -25,9 +25,9 @@ from partnerapi.sandbox.data.approvals import (
     file_and_approve,
 )
 from partnerapi.staff.approvals.kinds import KINDS
+from tests.approved import desk
 from tests.owner import tamper
 
-STAFF = Actor("ana@staff.example", is_staff=True)
 Line = tuple[str, int] | tuple[str, int, str]
 """A text and euro cents; the third, if any, is the bank's reference."""
 
@@ -41,9 +41,9 @@ def new_account(partner: Partner, status: str = "ACTIVE") -> Account:
     user = User.objects.create(
         type=User.Type.INDIVIDUAL, first_name="Carla", last_name=uuid.uuid4().hex[:8]
     )
-    account = Account.objects.open(partner, user, STAFF, timezone.now())
+    account = Account.objects.open(partner, user, desk(), timezone.now())
     if status != "PENDING":
-        account.change_status(status, STAFF, None)
+        account.change_status(status, desk(), None)
     return account
 
 

@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 from stdnum import iso11649
 
-from accounts.accounts.models import Account, AccountNotActive, AccountNotEmpty, Actor
+from accounts.accounts.models import Account, AccountNotActive, AccountNotEmpty
 from accounts.applicants.models import DuplicateReference
 from accounts.approvals.four_eyes import NotApproved, Superseded, carry_out, decide
 from accounts.approvals.models import ApprovalKind, ApprovalRequest
@@ -35,7 +35,6 @@ from partnerapi.sandbox.data.approvals import (
     file_and_approve,
 )
 from tests.accounts.money import (
-    STAFF,
     approve,
     assign,
     bank,
@@ -48,11 +47,11 @@ from tests.accounts.money import (
     new_partner,
     reference_of,
 )
+from tests.approved import desk, partner_of
 from tests.owner import as_committed, superuser
 from tests.typing_in import give_password, typing
 
 pytestmark = pytest.mark.django_db
-PARTNER = Actor("partner", is_staff=False)
 
 
 @pytest.fixture
@@ -174,7 +173,7 @@ def test_a_withdrawal_is_refused_with_what_is_there(account: Account):
     with pytest.raises(DuplicateReference) as again:
         request_withdrawal(account, 1, "a", account.partner.login)
     assert again.value.details["withdrawalID"] == f"Withdrawal|{first.pk}"
-    account.change_status("SUSPENDED", STAFF, None)
+    account.change_status("SUSPENDED", desk(), None)
     with pytest.raises(AccountNotActive) as suspended:
         request_withdrawal(account, 1, "c", account.partner.login)
     assert suspended.value.details == {"status": "SUSPENDED"}
@@ -198,12 +197,13 @@ def test_one_person_does_not_approve_a_withdrawal(account: Account):
 
 
 def test_cash_keeps_an_account_from_being_closed(account: Account):
+    owner = partner_of(account)
     with pytest.raises(AccountNotEmpty):
-        account.change_status("CLOSED", PARTNER, None)
+        account.change_status("CLOSED", owner, None)
     statement = """
         INSERT INTO accounts_accountstatuschange (id, account_id, number,
             previous_status, status, actor, is_staff, approved_by, created_at)
-        SELECT gen_random_uuid(), id, changes + 1, status, 'CLOSED', 'x', FALSE, '',
+        SELECT gen_random_uuid(), id, changes + 1, status, 'CLOSED', %s, FALSE, '',
             clock_timestamp() FROM accounts_account WHERE id = %s
     """
     with (
@@ -211,11 +211,11 @@ def test_cash_keeps_an_account_from_being_closed(account: Account):
         transaction.atomic(),
         connection.cursor() as cursor,
     ):
-        cursor.execute(statement, [account.pk])
+        cursor.execute(statement, [owner.name, account.pk])
     withdrawal = request_withdrawal(account, 1_000, "all", account.partner.login)
     approve(withdrawal)
     bank((withdrawal.payment_reference, -1_000))
-    account.change_status("CLOSED", PARTNER, None)
+    account.change_status("CLOSED", owner, None)
     # A later payment has no client.
     assert len(bank((reference_of(account), 7)).unknown) == 1
     as_committed()

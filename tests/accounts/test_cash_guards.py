@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, ProgrammingError, connection, transaction
 
-from accounts.accounts.models import AccountNotEmpty, Actor
+from accounts.accounts.models import AccountNotEmpty
 from accounts.approvals.four_eyes import NotApproved
 from accounts.cash.models import CashHead, CashTransaction, Withdrawal
 from accounts.cash.verification import INVARIANTS, verify
@@ -29,11 +29,11 @@ from tests.accounts.money import (
     post,
     reference_of,
 )
+from tests.approved import partner_of
 from tests.owner import as_committed, superuser, tamper
 from tests.threads import in_threads
 
 pytestmark = pytest.mark.django_db
-PARTNER = Actor("partner", is_staff=False)
 CALLS, CONNECTIONS = 200, 20
 
 
@@ -278,7 +278,7 @@ def test_an_approval_is_used_in_the_name_of_who_filed_or_decided_it(cash: Cash):
 
 
 def test_no_withdrawal_of_an_account_that_is_not_active(cash: Cash):
-    cash.account.change_status("SUSPENDED", PARTNER, None)
+    cash.account.change_status("SUSPENDED", partner_of(cash.account), None)
     with pytest.raises(IntegrityError, match="ACTIVE"):
         attempt(cash, withdrawn())
 
@@ -378,7 +378,7 @@ def test_who_closes_an_account_and_who_pays_in_come_one_after_the_other(
             booked.append(bank((reference_of(account), 5)))
             return
         try:
-            account.change_status("CLOSED", PARTNER, None)
+            account.change_status("CLOSED", partner_of(account), None)
         except AccountNotEmpty as error:
             booked.append(error)
 

@@ -230,12 +230,12 @@ class Machine:
                 self.model.nobodys -= known[0]
 
     def move(self) -> None:
-        from accounts.accounts.models import Actor
+        from tests.approved import partner_of
 
         number = self.some()
         account, before = self.accounts[number], self.model.status[number]
         after = self.random.choice(["ACTIVE", "ACTIVE", "SUSPENDED", "CLOSED"])
-        actor = Actor("partner", is_staff=False)
+        actor = partner_of(account)
         done = self.outcome(lambda: account.change_status(after, actor, None))
         may = before != "CLOSED" and (after != "CLOSED" or not self.model.cash[number])
         assert done == (may or before == after)

@@ -29,7 +29,9 @@ def account(db: None) -> Account:
             is_staff=True,
             is_active=email != GONE,
         )
-    rights = Permission.objects.filter(codename__in=["file_closing", "decide_closing"])
+    rights = Permission.objects.filter(
+        codename__in=["change_account", "file_closing", "decide_closing"]
+    )
     for user in User.objects.filter(is_staff=True):
         user.user_permissions.add(*rights)
         give_password(user)

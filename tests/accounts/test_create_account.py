@@ -1,6 +1,7 @@
 import io
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.core.management import CommandError, call_command
 
 from accounts.accounts.models import Account, AccountStatusChange
@@ -17,13 +18,15 @@ def acme(db: None) -> Partner:
 
 @pytest.fixture(autouse=True)
 def staff(db: None) -> User:
-    return User.objects.create_user(
+    ana = User.objects.create_user(
         "ana@staff.example",
         type=User.Type.INDIVIDUAL,
         first_name="Ana",
         last_name="Staff",
         is_staff=True,
     )
+    ana.user_permissions.add(Permission.objects.get(codename="change_account"))
+    return ana
 
 
 @pytest.fixture
@@ -154,4 +157,11 @@ def test_refuses_who_is_not_active_staff(
         User.objects.filter(email=staff).update(**change)
     with pytest.raises(CommandError, match=f"--staff {staff}: no active member of sta"):
         create("acme", "otto@example.com", staff=staff)
+    assert Account.objects.count() == 0
+
+
+def test_refuses_staff_without_the_right(acme: Partner, otto: User, staff: User):
+    staff.user_permissions.clear()
+    with pytest.raises(CommandError, match="does not have the right accounts.change_a"):
+        create("acme", "otto@example.com")
     assert Account.objects.count() == 0

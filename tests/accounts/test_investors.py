@@ -7,7 +7,7 @@ import pytest
 from django.db import IntegrityError, ProgrammingError, transaction
 from django.utils import timezone
 
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.investors import writer as investors
 from accounts.investors.models import (
     InvestorAttestation,
@@ -17,16 +17,15 @@ from accounts.investors.models import (
 from accounts.people.models import User
 from partnerapi.core.database import execute, rows_of
 from partnerapi.sandbox.data.approvals import ASKER
-from tests.approved import asker
+from tests.approved import asker, desk
 from tests.characters import World
 
 FACTS = investors.Facts("VERIFIED", None, None, "PROFESSIONAL", "file 17")
-STAFF = Actor("ana@staff.example", is_staff=True)
 
 
 def client(world: World, name: str) -> Account:
     user = User.objects.create(type="INDIVIDUAL", first_name=name, last_name="Lund")
-    return Account.objects.open(world.partner, user, STAFF, timezone.now())
+    return Account.objects.open(world.partner, user, desk(), timezone.now())
 
 
 @pytest.fixture

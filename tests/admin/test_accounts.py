@@ -11,6 +11,8 @@ from accounts.accounts.models import Account, AccountStatusChange, Actor
 from accounts.keys.models import Partner
 from accounts.people.models import User
 from partnerapi.gateway.models import IdempotencyRecord
+from partnerapi.sandbox.data.approvals import ASKER
+from tests.approved import asker
 from tests.characters import START
 from tests.owner import appoint
 
@@ -49,7 +51,7 @@ def staff(db: None) -> Client:
 def accounts(one_person: None) -> dict[str, Account]:
     """An account of each status, by status."""
     acme = Partner.objects.create(login="acme", name="Acme")
-    both = Actor("old@staff.example", is_staff=True, approved_by="two@staff.example")
+    both = Actor(asker(), is_staff=True, approved_by="two@staff.example")
     opened = {}
     for status, path in PATHS.items():
         client = User.objects.create(
@@ -148,7 +150,7 @@ def test_an_account_shows_its_history_and_how_it_is_closed(
     page = reverse("admin:accounts_account_change", args=[account.pk])
     response = staff.get(page)
     shown = response.content.decode()
-    for text in ("became CLOSED", "old@staff.example", "two@staff.example"):
+    for text in ("became CLOSED", ASKER, "two@staff.example"):
         assert text in shown
     assert "the account cannot be closed" in shown
     page = reverse("admin:accounts_account_change", args=[active.pk])

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.keys.models import Partner
 from accounts.people.models import User, UserHolder
 from issuers.legacy.models import LegacyImport, LegacyShareholder
@@ -18,11 +18,10 @@ from issuers.models import Issuer, Token
 from issuers.register import ledger
 from marketdata.models import FixSession
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
+from tests.approved import desk
 from tests.characters import START, World
 from tests.issuers.register import people
 from tests.owner import superuser
-
-ANA = Actor("ana@example.com", is_staff=True)
 
 
 def person(**fields: Any) -> User:
@@ -61,7 +60,7 @@ def user_with(world: World, what: str) -> User:
         return person(last_login=START)
     user = person()
     if what == "account":
-        Account.objects.open(world.partner, user, ANA, START)
+        Account.objects.open(world.partner, user, desk(), START)
     elif what == "profile":
         UserHolder.objects.create(user=user, name="Otto")
     elif what == "log":
@@ -76,7 +75,7 @@ def holder_with(world: World, what: str) -> UserHolder:
 def partner_with(world: World, what: str) -> Partner:
     partner = Partner.objects.create(login="acme", name="Acme")
     if what == "account":
-        Account.objects.open(partner, person(), ANA, START)
+        Account.objects.open(partner, person(), desk(), START)
     elif what == "key":
         approved_key(partner, [])
     elif what == "grant":

@@ -32,7 +32,8 @@ from accounts.cash.models import CashAccount, CashHead
 from accounts.keys.models import ApiKey, Partner
 from accounts.people.models import User
 from partnerapi.gateway.models import IdempotencyRecord
-from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.sandbox.data.approvals import ASKER, approved_key
+from tests.approved import desk
 from tests.characters import START, Ask, World
 from tests.owner import as_owner, remove_approvals
 from tests.tiers import count
@@ -51,8 +52,8 @@ PARTNER_MAY = {("ACTIVE", "SUSPENDED"), ("SUSPENDED", "ACTIVE")} | CLOSE
 MAY = {"partner": PARTNER_MAY, "staff": STAFF_MAY, "two of staff": STAFF_MAY | CLOSE}
 ACTORS = {
     "partner": Actor("broker_one", is_staff=False),
-    "staff": Actor("ana@staff.example", is_staff=True),
-    "two of staff": Actor("ana@staff.example", True, "ben@staff.example"),
+    "staff": Actor(ASKER, is_staff=True),
+    "two of staff": Actor(ASKER, True, "ben@staff.example"),
 }
 CHANGE = """
 mutation ($input: UpdateAccountStatusInput!) {
@@ -78,9 +79,9 @@ def make_user(number: int = 0) -> User:
 def open_account(partner: Partner, status: str = "PENDING") -> Account:
     user = make_user()
     user.save()
-    account = Account.objects.open(partner, user, ACTORS["staff"], START)
+    account = Account.objects.open(partner, user, desk(), START)
     if status != "PENDING":
-        account.change_status(status, ACTORS["staff"], None)
+        account.change_status(status, desk(), None)
     return account
 
 
@@ -98,7 +99,7 @@ class Accounts(RuleBasedStateMachine):
         self.accounts = [open_account(self.partner) for _ in range(3)]
         # As someone read them who has not looked since.
         self.stale = [Account.objects.get(pk=a.pk) for a in self.accounts]
-        first: Any = (None, "PENDING", None, "ana@staff.example")
+        first: Any = (None, "PENDING", None, ASKER)
         self.model = {account.pk: [first] for account in self.accounts}
         self.sent: list[tuple[str, dict[str, Any], Any]] = []
 
@@ -350,7 +351,7 @@ def their_ids(world: World) -> list[str]:
             number=number,
             previous_status=before,
             status=status,
-            actor="ana@example.com",
+            actor=desk().name,
             is_staff=True,
         )
         for account in accounts

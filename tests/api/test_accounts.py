@@ -3,13 +3,13 @@ import uuid
 import pytest
 
 from accounts.access import Scope
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.people.models import User
 from partnerapi.gateway.models import IdempotencyRecord
 from partnerapi.sandbox.data.approvals import approved_key
+from tests.approved import desk
 from tests.characters import START, Ask, World
 
-STAFF = Actor("ana@staff.example", is_staff=True)
 CHANGE = """
 mutation ($input: UpdateAccountStatusInput!) {
   updateAccountStatus(input: $input) {
@@ -26,8 +26,8 @@ def account(world: World) -> Account:
     client = User.objects.create(
         type=User.Type.INDIVIDUAL, first_name="Otto", last_name="Lund"
     )
-    opened = Account.objects.open(world.partner, client, STAFF, START)
-    opened.change_status("ACTIVE", STAFF, "checked")
+    opened = Account.objects.open(world.partner, client, desk(), START)
+    opened.change_status("ACTIVE", desk(), "checked")
     return opened
 
 

@@ -8,19 +8,18 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from marketdata.trading import market, phases
 from marketdata.trading.errors import MarketClosed
 from marketdata.trading.models import Order, Phase
 from marketdata.trading.queues import BUY, SELL
 from marketdata.trading.round import Request
 from tests.api.test_orders import CHECK, PLACE, once
-from tests.approved import approved_rule, asker
+from tests.approved import approved_rule, asker, desk
 from tests.characters import Ask, World
 from tests.marketdata.trading.trading import deposit, give, new_clients, new_market
 
 CASES = int(os.environ.get("CHECKED_ORDERS", "150"))
-STAFF = Actor("ana@staff.example", is_staff=True)
 IN_FORCE = ("DAY", "GTC", "IOC", "FOK")
 
 
@@ -32,7 +31,7 @@ def test_the_dry_run_says_what_the_order_does(world: World, partner: Ask):
     for number, client in enumerate(clients):
         deposit(client, 1_000 * (number + 1))
     give(token, dict.fromkeys(clients[:4], 40))
-    clients[5].change_status("SUSPENDED", STAFF, None)
+    clients[5].change_status("SUSPENDED", desk(), None)
     seen = set()
     for number in range(CASES):
         if number == CASES // 3:

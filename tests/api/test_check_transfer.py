@@ -7,19 +7,19 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from issuers.compliance import judge
 from issuers.register import ledger
 from issuers.register.errors import InsufficientBalance, LedgerError
 from issuers.register.ledger import Entry, Kind
 from tests.api.test_compliance import check
+from tests.approved import desk
 from tests.characters import Ask, World
 from tests.issuers.compliance.oracle import Company
 from tests.owner import as_committed
 
 CASES = int(os.environ.get("CHECKED_TRANSFERS", "100"))
 OF_COMPANY = 25
-STAFF = Actor("ana@staff.example", is_staff=True)
 
 
 def by_transfer(entry: Entry) -> list[str]:
@@ -44,7 +44,7 @@ def test_the_dry_run_says_what_the_transfer_does(world: World, partner: Ask, see
     # The record of requests ends here.
     as_committed()
     accounts = [
-        Account.objects.open(world.partner, holder.user, STAFF, timezone.now())
+        Account.objects.open(world.partner, holder.user, desk(), timezone.now())
         for holder in company.holders
     ]
     verdicts = []

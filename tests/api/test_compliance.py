@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.investors import writer as investors
 from accounts.investors.models import (
     InvestorAttestation,
@@ -25,7 +25,7 @@ from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Kind
 from partnerapi.sandbox.data.approvals import ASKER, approved_key, colleague
-from tests.approved import approved_record, approved_rule
+from tests.approved import approved_record, approved_rule, desk
 from tests.characters import Ask, World
 from tests.owner import as_committed
 
@@ -61,9 +61,7 @@ NOTHING = {
 
 def new_account(partner: Partner, name: str) -> Account:
     user = User.objects.create(type="INDIVIDUAL", first_name=name, last_name="Lund")
-    return Account.objects.open(
-        partner, user, Actor("ana@staff.example", True), timezone.now()
-    )
+    return Account.objects.open(partner, user, desk(), timezone.now())
 
 
 @pytest.fixture
@@ -180,7 +178,7 @@ def test_accounts_of_others_and_closed_ones_are_not_attested(
     other = new_account(world.observer, "Olga")
     assert attest(partner, other).code == "NOT_FOUND"
     ended = new_account(world.partner, "Ende")
-    ended.change_status("REJECTED", Actor("ana@staff.example", True), None)
+    ended.change_status("REJECTED", desk(), None)
     assert attest(partner, ended).code == "ACCOUNT_NOT_ACTIVE"
     key = approved_key(world.partner, [Scope.COMPLIANCE_READ])[1]
     assert attest(Ask(key), other).code == "FORBIDDEN"

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.keys.models import ApiKey, Partner
 from accounts.people.models import User
 from issuers import grants
@@ -31,14 +31,13 @@ from marketdata.trading import phases
 from partnerapi.operations.tasks import announce_articles, prune_events
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.api.test_plans import all_planned
-from tests.approved import asker
+from tests.approved import asker, desk
 from tests.characters import Ask, World
 from tests.issuers.events import COUNT_EVENTS
 from tests.issuers.register import people
 from tests.marketdata.trading.trading import ALL_DAY
 from tests.owner import as_committed, superuser, tamper
 
-STAFF = Actor("ana@staff.example", is_staff=True)
 DOCUMENT = """
 query ($first: Int, $after: String, $types: [EventType!]) {
   events(first: $first, after: $after, types: $types) {
@@ -73,9 +72,9 @@ def test_a_change_of_an_account_is_told_to_its_partner(
     world: World, told: Ask, observer: Ask
 ):
     client = User.objects.create(type=User.Type.INDIVIDUAL, first_name="Otto")
-    account = Account.objects.open(world.partner, client, STAFF, timezone.now())
+    account = Account.objects.open(world.partner, client, desk(), timezone.now())
     as_committed()
-    account.change_status("ACTIVE", STAFF, None)
+    account.change_status("ACTIVE", desk(), None)
     first, second = read(told)
     assert (first["sequence"], second["sequence"]) == (1, 2)
     assert first["at"] <= second["at"]
@@ -394,7 +393,7 @@ def test_a_page_takes_so_many_statements(events: int, world: World, told: Ask):
         world.figures[0].revenue_cents = number
         world.figures[0].save()
         client = User.objects.create(type=User.Type.INDIVIDUAL, first_name=str(number))
-        Account.objects.open(world.partner, client, STAFF, timezone.now())
+        Account.objects.open(world.partner, client, desk(), timezone.now())
         entry = Entry(world.public_token.pk, "MINT", 1, None, accounts[0])
         ledger.record([entry], "me")
         as_committed()

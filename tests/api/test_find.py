@@ -8,7 +8,7 @@ from stdnum import isin as stdnum_isin
 from stdnum.iso7064 import mod_97_10
 
 from accounts.access import Scope
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.keys.models import Partner
 from accounts.people.models import User
 from issuers.models import (
@@ -18,9 +18,9 @@ from issuers.models import (
     Token,
 )
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
+from tests.approved import desk
 from tests.characters import START, Ask, World
 
-STAFF = Actor("ana@staff.example", is_staff=True)
 MANY = 250
 COMPANIES = 25
 GRANTED = 9
@@ -239,8 +239,8 @@ def test_accounts_are_narrowed_by_user_status_and_opening(world: World, partner:
             type=User.Type.INDIVIDUAL, first_name="C", last_name=str(day)
         )
         at = START + timedelta(days=day)
-        accounts.append(Account.objects.open(world.partner, client, STAFF, at))
-    accounts[2].change_status("ACTIVE", STAFF, None)
+        accounts.append(Account.objects.open(world.partner, client, desk(), at))
+    accounts[2].change_status("ACTIVE", desk(), None)
     document = """query ($user: ID, $status: AccountStatus, $after: Time) {
         accounts(userID: $user, status: $status, createdAfter: $after) {
             totalCount nodes { id } } }"""

@@ -5,17 +5,17 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.access import Scope
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.keys.models import Partner
 from accounts.people.models import User
 from issuers.models import Issuer
 from issuers.register import holdings, ledger
 from issuers.register.ledger import Entry, Price
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
+from tests.approved import desk
 from tests.characters import START, Ask, World, on
 from tests.issuers.register import empty_token, people
 
-STAFF = Actor("staff@example.com", is_staff=True)
 BALANCES = """
 query ($ids: [ID!]!, $date: Time) { nodes(ids: $ids) { ... on UserHolder {
   balances(date: $date) {
@@ -57,7 +57,7 @@ def users(world: World) -> list[User]:
         [other], [Entry(other, "MINT", 3, None, first, at=on(5))], "import"
     )
     for user in (a, b, c):
-        Account.objects.open(world.partner, user, STAFF, START)
+        Account.objects.open(world.partner, user, desk(), START)
     return [a, b, c]
 
 
@@ -124,7 +124,7 @@ def test_a_grant_for_every_issuer_shows_all(world: World, users):
     [found] = balances(ask, users[:1])
     assert found == [lumen("LUM", 60, 60), ARBOR]
     without = Partner.objects.create(login="other", name="Other")
-    Account.objects.open(without, users[0], STAFF, START)
+    Account.objects.open(without, users[0], desk(), START)
     ask = Ask(approved_key(without, list(Scope))[1])
     assert balances(ask, users) == [[], None, None]
 

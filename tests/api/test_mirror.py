@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.keys.models import Partner
 from accounts.people.models import User
 from issuers.legacy.models import LegacyShareholder
@@ -24,6 +24,7 @@ from issuers.register.models import TokenLedgerHead
 from partnerapi.core.times import to_rfc3339
 from partnerapi.sandbox.data.approvals import approved_key
 from partnerapi.sandbox.run.postgres import ADMINISTRATOR, OWNER
+from tests.approved import desk
 from tests.characters import Ask, World
 from tests.issuers.register import people
 from tests.threads import in_threads
@@ -31,7 +32,6 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.usefixtures("one_person")
 
-STAFF = Actor("ana@staff.example", is_staff=True)
 SETTLED = "{ viewer { settledAt } }"
 WRITERS, ROUNDS = 4, 25
 
@@ -174,7 +174,7 @@ def test_a_mirror_that_follows_writers_becomes_the_database(
     def write(number: int) -> None:
         dice = random.Random(number)
         account = Account.objects.open(
-            world.partner, users[number], STAFF, timezone.now()
+            world.partner, users[number], desk(), timezone.now()
         )
         statuses = itertools.cycle(["ACTIVE", "SUSPENDED"])
         for turn in range(ROUNDS):
@@ -189,7 +189,7 @@ def test_a_mirror_that_follows_writers_becomes_the_database(
                     number_of_shares=turn + 1,
                     price_cents=1,
                 )
-                account.change_status(next(statuses), STAFF, None)
+                account.change_status(next(statuses), desk(), None)
                 with connection.cursor() as cursor:
                     cursor.execute("SELECT pg_sleep(%s)", [dice.random() / 20])
             if turn % 3 == 0:
@@ -320,9 +320,9 @@ def test_lists_are_narrowed_to_what_was_updated_since(
     world: World, partner: Ask, observer: Ask
 ):
     client = User.objects.create(type=User.Type.INDIVIDUAL, first_name="Otto")
-    account = Account.objects.open(world.partner, client, STAFF, timezone.now())
+    account = Account.objects.open(world.partner, client, desk(), timezone.now())
     other = Partner.objects.create(login="other", name="Other")
-    Account.objects.open(other, client, STAFF, timezone.now())
+    Account.objects.open(other, client, desk(), timezone.now())
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
         [(now,)] = cursor.fetchall()
@@ -341,7 +341,7 @@ def test_lists_are_narrowed_to_what_was_updated_since(
 
     assert found() == [[], [], []]
     Issuer.objects.filter(pk=world.quiet.pk).update(tag_line="New")
-    account.change_status("ACTIVE", STAFF, None)
+    account.change_status("ACTIVE", desk(), None)
     LegacyShareholder.objects.filter(pk=world.shareholders[2].pk).update(price_cents=9)
     assert found() == [
         [f"Issuer|{world.quiet.pk}"],

@@ -7,16 +7,16 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test import Client
 
-from accounts.accounts.models import Account, Actor, InvalidStatusTransition
+from accounts.accounts.models import Account, InvalidStatusTransition
 from accounts.applicants.models import Applicant
 from accounts.people.models import User
 from issuers.models import Event
+from tests.approved import desk
 from tests.characters import Ask, World
 from tests.staff.conftest import staff
 
 __all__ = ["staff"]
 
-STAFF = Actor("ana@staff.example", is_staff=True)
 OPEN = """
 mutation ($input: OpenAccountInput!) {
   openAccount(input: $input) {
@@ -64,7 +64,7 @@ def test_opens_a_pending_account_of_a_new_user_and_tells_it_in_the_feed(
     opened = Account.objects.get(applicant__reference="client-1")
     assert (opened.user.first_name, opened.user.email) == ("Anna Maria", None)
     assert opened.history.get().actor == "broker_one"
-    opened.change_status("ACTIVE", STAFF, None)
+    opened.change_status("ACTIVE", desk(), None)
     opened.user.refresh_from_db()
     assert opened.user.email == "anna@client.example"
 
@@ -88,14 +88,14 @@ def test_who_is_known_is_not_told(partner: Ask, world: World, staff: Client):
 
     account = Account.objects.get(applicant__reference="client-3")
     with pytest.raises(InvalidStatusTransition, match="Another user has"):
-        account.change_status("ACTIVE", STAFF, None)
+        account.change_status("ACTIVE", desk(), None)
     page = f"/admin/account/{account.pk}/"
     assert staff.get(page).context["known"] == [world.owner]
     assert staff.post(page, {"join": str(uuid.uuid4())}).status_code == 400
     assert staff.post(page, {"join": str(world.owner.pk)}).status_code == 302
     account.refresh_from_db()
     assert account.user == world.owner
-    account.change_status("ACTIVE", STAFF, None)
+    account.change_status("ACTIVE", desk(), None)
     world.owner.refresh_from_db()
     assert (world.owner.email, world.owner.lei) == (None, LEI)
     assert staff.get(page).context["known"] == []
@@ -113,7 +113,7 @@ def test_only_sql_that_the_rules_allow_joins(partner: Ask, world: World):
     for account, user in ((applicant.pk, other.pk), (applicant.pk, applicant.user_id)):
         with pytest.raises(IntegrityError):
             join(account, user)
-    Account.objects.get().change_status("REJECTED", STAFF, None)
+    Account.objects.get().change_status("REJECTED", desk(), None)
     with pytest.raises(IntegrityError, match="PENDING"):
         join(applicant.pk, world.owner.pk)
 

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.cash.verification import verify as verify_cash
 from accounts.keys.models import Partner
 from accounts.totals import Total, TotalChange
@@ -21,6 +21,7 @@ from issuers.register.verification import verify as verify_register
 from marketdata.trading.models import Order
 from marketdata.trading.verification import verify as verify_market
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
+from tests.approved import desk
 from tests.characters import Ask, new_world
 from tests.issuers.events import COUNT_EVENTS
 from tests.issuers.register import people
@@ -40,7 +41,6 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("patient_locks"),
 ]
-STAFF = Actor("ana@staff.example", is_staff=True)
 TOTALS = """
 { accounts(first: 0) { totalCount } orders(first: 0) { totalCount }
   events(first: 0) { totalCount } }
@@ -116,7 +116,7 @@ def test_totals_are_exact_and_no_query_counts_rows(stranger: Ask):
 def test_a_key_is_told_how_many_events_it_sees(stranger: Ask):
     world = new_world()
     [account] = new_clients(1, world.partner)
-    account.change_status("SUSPENDED", STAFF, None)
+    account.change_status("SUSPENDED", desk(), None)
     issuers = [world.listed, world.quiet]
     keys = {
         scope: approved_key(world.partner, [scope] if scope else [])[1]
@@ -195,7 +195,7 @@ def test_many_who_write_at_once_and_turn_back_are_counted_right():
         kind = chance.choice(["account", "line", "order", "remove"])
         if kind == "account":
             user = clients[number * 12 + turn]
-            Account.objects.open(world.partner, user, STAFF, timezone.now())
+            Account.objects.open(world.partner, user, desk(), timezone.now())
         elif kind == "line":
             for _ in range(chance.randint(1, 3)):
                 LegacyShareholder.objects.create(

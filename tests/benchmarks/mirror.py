@@ -17,6 +17,7 @@ from typing import Any
 
 from rich.console import Console
 
+from tests.approved import desk
 from tests.benchmarks.register import Server
 from tests.benchmarks.yardstick import yardstick
 from tests.installation import throw_away_installation
@@ -161,7 +162,7 @@ def fill(partner: Any, issuers: int, lines: int, accounts: int) -> Any:
     """Write what is mirrored; the issuer that has all lines."""
     from django.utils import timezone
 
-    from accounts.accounts.models import Account, Actor
+    from accounts.accounts.models import Account
     from issuers.legacy.models import LegacyShareholder
     from issuers.models import Article, IssuerFinancialData, Token
     from tests.issuers.register import new_issuer, people
@@ -195,16 +196,14 @@ def fill(partner: Any, issuers: int, lines: int, accounts: int) -> Any:
         batch_size=5000,
     )
     for user in users[:accounts]:
-        Account.objects.open(
-            partner, user, Actor("ana@staff.example", is_staff=True), timezone.now()
-        )
+        Account.objects.open(partner, user, desk(), timezone.now())
     return made[0]
 
 
 def changes(partner: Any) -> list[Any]:
     """What a writer may do: each takes the dice, and changes something by them."""
 
-    from accounts.accounts.models import Account, Actor
+    from accounts.accounts.models import Account
     from issuers.legacy.models import LegacyShareholder
     from issuers.models import Article, Issuer, IssuerFinancialData, Token
     from issuers.register import ledger
@@ -217,7 +216,7 @@ def changes(partner: Any) -> list[Any]:
     }
     opened = list(Account.objects.filter(partner=partner))
     [holder] = ledger.holder_accounts([opened[0].user_id]).values()
-    staff = Actor("ana@staff.example", is_staff=True)
+    staff = desk()
 
     def set_column(model: Any, column: str, text: bool, dice: random.Random) -> None:
         value: Any = dice.randrange(1, 10**6)

@@ -6,16 +6,17 @@ from uuid import UUID, uuid4
 from django.db import transaction
 
 from accounts.access import Scope
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.keys.models import Partner
 from accounts.people.models import User
 from partnerapi.sandbox.data.approvals import approved_key
+from tests.approved import desk
 from tests.chaos.installation import close_connection
 
 
 @transaction.atomic
 def insert_accounts(count: int) -> tuple[str, list[UUID]]:
-    staff = Actor("ana@staff.example", is_staff=True)
+    staff = desk()
     now = datetime.now(UTC)
     partner = Partner.objects.create(login=f"p{uuid4().hex}", name="Impatient")
     accounts = []

@@ -27,8 +27,8 @@ from partnerapi.exports import creation
 from partnerapi.gateway import clock
 from partnerapi.site import reference
 from partnerapi.site.exchanges import of_errors
-from tests.accounts.money import STAFF, deposit
-from tests.approved import approved_rule, asker
+from tests.accounts.money import deposit
+from tests.approved import approved_rule, asker, desk
 from tests.characters import START, Ask, World
 from tests.examples.shapes import differences
 from tests.issuers.register import people
@@ -54,8 +54,8 @@ def account(world: World) -> Account:
     user = User.objects.create(
         type=User.Type.INDIVIDUAL, first_name="Otto", last_name="Lund"
     )
-    account = Account.objects.open(world.partner, user, STAFF, START)
-    account.change_status("ACTIVE", STAFF, None)
+    account = Account.objects.open(world.partner, user, desk(), START)
+    account.change_status("ACTIVE", desk(), None)
     return account
 
 
@@ -99,7 +99,7 @@ def states(
         Applicant.objects.open(caller, "client-4711", client, START)
 
     def suspend() -> None:
-        account.change_status("SUSPENDED", STAFF, None)
+        account.change_status("SUSPENDED", desk(), None)
 
     def on_market(
         *orders: Request, cancelled: bool = False, **settings: Any

@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Price
 from partnerapi.exports import rows, writing
@@ -19,10 +19,10 @@ from partnerapi.exports.connections import CONNECTIONS
 from partnerapi.exports.models import Export
 from partnerapi.exports.writing import write_exports
 from partnerapi.schema import schema
+from tests.approved import desk
 from tests.characters import Ask, World
 from tests.issuers.register import people
 
-STAFF = Actor("ana@staff.example", is_staff=True)
 CREATE = """
 mutation ($input: CreateExportInput!) { createExport(input: $input) { export {
   id connection status date rows sizeBytes url expiresAt reason
@@ -105,9 +105,9 @@ def clients(world: World) -> list[Account]:
     opened = []
     for number, user in enumerate(people(7)):
         at = timezone.now() - timedelta(days=7 - number)
-        account = Account.objects.open(world.partner, user, STAFF, at)
+        account = Account.objects.open(world.partner, user, desk(), at)
         if number % 2:
-            account.change_status("ACTIVE", STAFF, "Checked")
+            account.change_status("ACTIVE", desk(), "Checked")
         opened.append(account)
     return opened
 

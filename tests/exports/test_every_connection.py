@@ -25,9 +25,9 @@ from partnerapi.exports.models import Export
 from partnerapi.gateway import authentication
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from partnerapi.schema import schema
-from tests.approved import asker
+from tests.approved import asker, desk
 from tests.characters import Ask, World
-from tests.exports.conftest import EXPORT, STAFF, Partner, uuid_of, write
+from tests.exports.conftest import EXPORT, Partner, uuid_of, write
 from tests.marketdata.trading.trading import (
     as_committed,
     buy,
@@ -88,7 +88,7 @@ def market(world: World, partner: Ask) -> dict[str, str]:
     for cents in (20, 30, 40, 50):
         ledger.set_prices([Price(token.pk, cents, "NAV")], "me")
     for status in ("SUSPENDED", "ACTIVE"):
-        buyer.change_status(status, STAFF, "Checked")
+        buyer.change_status(status, desk(), "Checked")
     for number in range(4):
         withdraw = {"accountID": f"Account|{buyer.pk}", "amount": 5}
         withdraw["reference"] = f"W{number}"

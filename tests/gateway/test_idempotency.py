@@ -10,15 +10,15 @@ from django.db import connection, transaction
 from django.http import HttpResponse
 
 from accounts.access import Scope
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.keys.models import ApiKey, Partner
 from accounts.people.models import User
 from partnerapi.gateway.models import IdempotencyRecord
 from partnerapi.sandbox.data.approvals import approved_key
+from tests.approved import desk
 from tests.characters import START, Ask, World, new_world
 from tests.owner import break_table, tamper
 
-STAFF = Actor("ana@staff.example", is_staff=True)
 KEY = "3f0c1d52-8a44-4d7e-9b1a-6c2e5f7a8b90"
 CHANGE = """
 mutation Change($input: UpdateAccountStatusInput!) {
@@ -39,8 +39,8 @@ def open_account(partner: Partner) -> Account:
     client = User.objects.create(
         type=User.Type.INDIVIDUAL, first_name="Otto", last_name="Lund"
     )
-    account = Account.objects.open(partner, client, STAFF, START)
-    account.change_status("ACTIVE", STAFF, None)
+    account = Account.objects.open(partner, client, desk(), START)
+    account.change_status("ACTIVE", desk(), None)
     return account
 
 
@@ -351,7 +351,7 @@ def test_keeps_and_replays_a_refusal_of_the_domain(
     assert "Idempotency-Key-Expires" in first
     assert rows(account) == ("ACTIVE", 2, 1)
     # What would be answered now is something else; the key keeps its first answer.
-    account.change_status("SUSPENDED", STAFF, None)
+    account.change_status("SUSPENDED", desk(), None)
     again = send(**wrong)
     assert again.status_code == 200
     assert again.content == first.content

@@ -14,7 +14,7 @@ from django.db import OperationalError, connection, transaction
 from graphql import ExecutionResult, GraphQLError
 
 from accounts.access import Scope
-from accounts.accounts.models import Account, AccountStatusChange, Actor
+from accounts.accounts.models import Account, AccountStatusChange
 from accounts.cash.models import CashAccount, CashHead
 from accounts.keys.models import ApiKey, Partner
 from accounts.people.models import User
@@ -23,12 +23,12 @@ from partnerapi.core.postgresql.faults import Fault, fault_of
 from partnerapi.gateway.idempotency import run_in_savepoint
 from partnerapi.gateway.models import IdempotencyRecord
 from partnerapi.sandbox.data.approvals import approved_key
+from tests.approved import desk
 from tests.characters import START
 from tests.gateway.conftest import WebServer
 from tests.owner import as_owner, remove_approvals, tamper
 from tests.waiting import PATIENCE_SECONDS, until_waiting_for_a_lock
 
-STAFF = Actor("ana@staff.example", is_staff=True)
 CHANGE = """
 mutation ($input: UpdateAccountStatusInput!) {
   updateAccountStatus(input: $input) { previousStatus changedAt }
@@ -89,8 +89,8 @@ def client(
     user = User.objects.create(
         type=User.Type.INDIVIDUAL, first_name="Otto", last_name="Lund"
     )
-    account = Account.objects.open(partner, user, STAFF, START)
-    account.change_status("ACTIVE", STAFF, None)
+    account = Account.objects.open(partner, user, desk(), START)
+    account.change_status("ACTIVE", desk(), None)
     token = approved_key(partner, list(Scope))[1]
     yield Client(web_server.port, token, account)
     with as_owner():

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.keys.models import Partner
 from accounts.people.models import User
 from issuers.models.events import Event, EventHead
 from partnerapi.gateway.models import IdempotencyRecord
+from tests.approved import desk
 from tests.characters import START, Answer, Ask, World
 from tests.owner import as_committed, tamper
 
-STAFF = Actor("ana@staff.example", is_staff=True)
 CHANGE = """
 mutation ($id: ID!, $status: AccountStatus!) {
   updateAccountStatus(input: {accountID: $id, status: $status}) {
@@ -29,8 +29,8 @@ def open_account(partner: Partner) -> Account:
     client = User.objects.create(
         type=User.Type.INDIVIDUAL, first_name="Otto", last_name="Lund"
     )
-    account = Account.objects.open(partner, client, STAFF, START)
-    account.change_status("ACTIVE", STAFF, None)
+    account = Account.objects.open(partner, client, desk(), START)
+    account.change_status("ACTIVE", desk(), None)
     return account
 
 

@@ -17,7 +17,7 @@ from django.core.management import call_command
 from django.db import connection, transaction
 
 from accounts.access import Scope
-from accounts.accounts.models import Account, AccountStatusChange, Actor
+from accounts.accounts.models import Account, AccountStatusChange
 from accounts.cash.models import CashAccount, CashHead
 from accounts.keys.models import ApiKey, Partner
 from accounts.people.models import User
@@ -27,12 +27,12 @@ from partnerapi.core.redis import tell
 from partnerapi.gateway.counts import RequestCount
 from partnerapi.operations import parking
 from partnerapi.sandbox.data.approvals import approved_key
+from tests.approved import desk
 from tests.characters import START, Ask
 from tests.gateway.conftest import UNLIMITED, WebServer, serving
 from tests.owner import as_owner, remove_approvals
 from tests.waiting import PATIENCE_SECONDS
 
-STAFF = Actor("ana@staff.example", is_staff=True)
 DOCUMENT = """
 query ($after: String, $wait: Int, $types: [EventType!]) {
   events(after: $after, wait: $wait, types: $types) { nodes { sequence type } }
@@ -78,7 +78,7 @@ class Follower:
 
     def change(self) -> None:
         status = "ACTIVE" if self.account.status == "SUSPENDED" else "SUSPENDED"
-        self.account.change_status(status, STAFF, None)
+        self.account.change_status(status, desk(), None)
 
 
 def types_of(client: http.client.HTTPConnection) -> list[str]:
@@ -105,8 +105,8 @@ def follower(
     user = User.objects.create(
         type=User.Type.INDIVIDUAL, first_name="Otto", last_name="Lund"
     )
-    account = Account.objects.open(partner, user, STAFF, START)
-    account.change_status("ACTIVE", STAFF, None)
+    account = Account.objects.open(partner, user, desk(), START)
+    account.change_status("ACTIVE", desk(), None)
     key, token = approved_key(partner, list(Scope))
     with ExitStack() as opened:
         yield Follower(server, account, key, token, opened)

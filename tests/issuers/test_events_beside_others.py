@@ -9,19 +9,19 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.keys.models import Partner
 from issuers.models import Event, EventHead, Token, UnnumberedEvent
 from issuers.register import ledger
 from issuers.register.ledger import Entry
 from issuers.register.models import TokenLedgerHead
 from partnerapi.sandbox.data.approvals import approved_grant
+from tests.approved import desk
 from tests.issuers.register import empty_token, new_issuer, people
 from tests.threads import in_threads
 from tests.waiting import until_waiting_for_a_lock
 
 ROUNDS, WRITERS = 15, 6
-STAFF = Actor("ana@staff.example", is_staff=True)
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("patient_locks", "one_person"),
@@ -80,7 +80,7 @@ def test_each_follower_sees_every_commit_once_and_in_order(
     users = people(12)
     accounts = list(ledger.holder_accounts(user.pk for user in users).values())
     opened = [
-        Account.objects.open(partners[n % 3], user, STAFF, timezone.now())
+        Account.objects.open(partners[n % 3], user, desk(), timezone.now())
         for n, user in enumerate(users)
     ]
     followers = [Follower(partner) for partner in partners]
@@ -118,7 +118,7 @@ def test_each_follower_sees_every_commit_once_and_in_order(
                         transaction.set_rollback(True)
                 account = opened[number * 2 + turn % 2]
                 status = ("ACTIVE", "SUSPENDED")[turn // 2 % 2]
-                account.change_status(status, STAFF, None)
+                account.change_status(status, desk(), None)
         except BaseException:
             ended.set()
             raise

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import pytest
 from django.db import DatabaseError, connection, connections, transaction
 
-from accounts.accounts.models import Actor
 from issuers.compliance import restrictions
 from issuers.compliance.restrictions import Terms
 from issuers.register import ledger
@@ -18,7 +17,7 @@ from issuers.register.models import LedgerTransaction
 from marketdata.trading.models import Order
 from partnerapi.core.roles import APPLICATION, CALLED_BY_APPLICATION
 from partnerapi.sandbox.data.approvals import ASKER, colleague
-from tests.approved import approved_rule
+from tests.approved import approved_rule, desk
 from tests.marketdata.trading.trading import (
     buy,
     deposit,
@@ -110,7 +109,7 @@ def order(one: Traders) -> None:
 
 
 def suspend(one: Traders) -> None:
-    staff = Actor("staff", is_staff=True)
+    staff = desk()
     one.clients[0].change_status("SUSPENDED", staff, "Asked")
 
 

@@ -14,10 +14,11 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Price
+from tests.approved import desk
 from tests.characters import World
 from tests.issuers.register import empty_token, new_issuer, people
 from tests.owner import as_owner
@@ -195,7 +196,7 @@ def test_finds_what_the_owner_rewrote_of_other_histories(
     world: World, key: str, tmp_path: Path
 ):
     user = world.owner
-    actor = Actor("ana@example.com", is_staff=True)
+    actor = desk()
     Account.objects.open(world.partner, user, actor, timezone.now())
     with as_owner(), connection.cursor() as cursor:
         cursor.execute(

@@ -11,7 +11,7 @@ from django.db import Error, connection, transaction
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.people.models import User, UserHolder
 from issuers.legacy.models import LegacyImport, LegacyShareholder
 from issuers.models import Issuer, Token
@@ -26,7 +26,7 @@ from issuers.register.models import (
     TokenPrice,
 )
 from issuers.register.verification import verify
-from tests.approved import approved_price, approved_record
+from tests.approved import approved_price, approved_record, desk
 from tests.characters import START, Ask, World
 from tests.issuers.register import new_issuer, past, people
 from tests.owner import tamper
@@ -290,13 +290,12 @@ def test_a_past_has_times_that_rise(
 
 def test_an_account_moves_by_its_history_alone(world: World, db: None):
     user = User.objects.create(type="INDIVIDUAL", first_name="Cy", last_name="Berg")
-    account = Account.objects.open(
-        world.partner, user, Actor("ana@example.com", is_staff=True), timezone.now()
-    )
+    actor = desk()
+    account = Account.objects.open(world.partner, user, actor, timezone.now())
     change = (
         "INSERT INTO accounts_accountstatuschange (id, account_id, number, status,"
         " previous_status, actor, is_staff, approved_by, created_at)"
-        " VALUES (gen_random_uuid(), %s, %s, %s, %s, 'me', TRUE, '', %s)"
+        " VALUES (gen_random_uuid(), %s, %s, %s, %s, %s, TRUE, '', %s)"
     )
     now = timezone.now()
     for number, status, previous, at in (
@@ -305,9 +304,9 @@ def test_an_account_moves_by_its_history_alone(world: World, db: None):
         (2, "ACTIVE", "PENDING", now - timedelta(days=300)),
         (2, "ACTIVE", "PENDING", now + timedelta(days=1)),
     ):
-        values = [account.pk, number, status, previous, at]
+        values = [account.pk, number, status, previous, actor.name, at]
         refuses(change, values, saying="next change must have the next number")
-    execute(change, [account.pk, 2, "ACTIVE", "PENDING", now])
+    execute(change, [account.pk, 2, "ACTIVE", "PENDING", actor.name, now])
     account.refresh_from_db()
     assert (account.status, account.changes, account.updated_at) == ("ACTIVE", 2, now)
     refuses(
@@ -330,7 +329,7 @@ def test_an_account_begins_with_its_opening(world: World):
 @pytest.mark.django_db(transaction=True)
 def test_a_change_is_recorded_when_it_is_told(world: World):
     before = timezone.now()
-    actor = Actor("me", is_staff=True)
+    actor = desk()
     account = Account.objects.open(world.partner, world.owner, actor, START)
     [change] = account.history.all()
     assert change.created_at == START

@@ -393,6 +393,27 @@ MARKETS = {
 }
 PEOPLE = {
     "an account's status": ("UPDATE accounts_account SET status = 'CLOSED'", DENIED),
+    "a suspension by no one": (
+        "INSERT INTO accounts_accountstatuschange (id, account_id, number, status,"
+        " previous_status, actor, is_staff, approved_by, created_at)"
+        f" VALUES ({NEW}, :stranger, 3, 'SUSPENDED', 'ACTIVE', 'ghost@example.com',"
+        " TRUE, '', clock_timestamp())",
+        "needs an active member of staff",
+    ),
+    "a suspension by another partner": (
+        "INSERT INTO accounts_accountstatuschange (id, account_id, number, status,"
+        " previous_status, actor, is_staff, approved_by, created_at)"
+        f" VALUES ({NEW}, :stranger, 3, 'SUSPENDED', 'ACTIVE', :login, FALSE, '',"
+        " clock_timestamp())",
+        "of its own",
+    ),
+    "an account closed by one": (
+        "INSERT INTO accounts_accountstatuschange (id, account_id, number, status,"
+        " previous_status, actor, is_staff, approved_by, created_at)"
+        f" VALUES ({NEW}, :stranger, 3, 'CLOSED', 'ACTIVE', :asker, TRUE, '',"
+        " clock_timestamp())",
+        NO_APPROVAL,
+    ),
     "an account opened by INSERT": (
         "INSERT INTO accounts_account (id, partner_id, user_id, status, changes)"
         f" VALUES ({NEW}, :partner, :frozen_user, 'PENDING', 0)",
@@ -607,12 +628,12 @@ POSSIBLE = {
         " now() + interval '1 year', 'FR', 'PROFESSIONAL', 'x')",
     ],
     "Act for a member of staff in what that person may do alone: restrict a holder, "
-    "decide a profile, halt a market, cancel orders, and deliver, book or price below "
-    "the limits of the policies. A change of an account's status may name anyone.": [
+    "decide a profile, suspend an account, halt a market, cancel orders, and deliver, "
+    "book or price below the limits of the policies.": [
         "INSERT INTO accounts_accountstatuschange (id, account_id, number, status,"
         " previous_status, actor, is_staff, approved_by, created_at)"
-        f" VALUES ({NEW}, :stranger, 3, 'SUSPENDED', 'ACTIVE', 'ghost@example.com',"
-        " TRUE, '', clock_timestamp())",
+        f" VALUES ({NEW}, :stranger, 3, 'SUSPENDED', 'ACTIVE', :asker, TRUE, '',"
+        " clock_timestamp())",
         f"SELECT binds_restrict({NEW}, :asker, :b, 'FREEZE', :token, NULL, NULL, '',"
         " 'why')",
         f"SELECT binds_decide({NEW}, :asker, :frozen_user, NULL, 'VERIFIED',"

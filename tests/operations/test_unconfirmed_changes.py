@@ -16,12 +16,13 @@ from django.db import connection
 from django.test import Client
 
 from accounts.access import Scope
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.keys.models import Partner
 from issuers.models import Issuer, Token
 from partnerapi.core.postgresql.faults import OutcomeUnknown
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.administration import administrator_of
+from tests.approved import desk
 from tests.characters import START, Ask, World, new_world
 from tests.owner import superuser
 from tests.waiting import until
@@ -95,7 +96,7 @@ def world(transactional_db: None) -> World:
 
 @pytest.fixture
 def account(world: World) -> Account:
-    staff = Actor("ana@staff.example", is_staff=True)
+    staff = desk()
     opened = Account.objects.open(world.partner, world.owner, staff, START)
     opened.change_status("ACTIVE", staff, None)
     return opened

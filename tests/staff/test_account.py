@@ -8,24 +8,24 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.people.models import User, UserHolder
 from issuers.legacy.models import LegacyShareholder
 from issuers.register import ledger
 from issuers.register.ledger import Entry
 from tests.api.test_capitalization_table import register
+from tests.approved import desk
 from tests.characters import START, World
 from tests.staff.test_asking import member
 
 __all__ = ["register"]
-ANA = Actor("ana@staff.example", is_staff=True)
 
 
 @pytest.fixture
 def account(world: World, register: list[User]) -> Account:
     """Of the holder a, who also has a legacy line and had another name."""
     a = register[0]
-    found = Account.objects.open(world.partner, a, ANA, timezone.now())
+    found = Account.objects.open(world.partner, a, desk(), timezone.now())
     LegacyShareholder.objects.create(
         issuer=world.listed, user=a, number_of_shares=3, price_cents=1
     )
@@ -82,7 +82,7 @@ def rows(client: Client, path: str) -> list:
 def test_one_timeline_has_status_entries_lines_and_profile(
     account: Account, staff: Client
 ):
-    account.change_status("ACTIVE", ANA, "Seen in person")
+    account.change_status("ACTIVE", desk(), "Seen in person")
     for path in (page_of(account), f"/admin/holder/{account.user_id}/"):
         found = rows(staff, path)
         assert [row.at for row, _ in found] == sorted(

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.approvals.models import ApprovalRequest
 from accounts.keys.models import ApiKey
 from accounts.people.models import User
@@ -16,6 +16,7 @@ from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.models import LedgerTransaction, TokenPrice
 from partnerapi.staff.approvals.filing import FORMS
+from tests.approved import desk
 from tests.characters import World
 from tests.issuers.register import people
 from tests.owner import appoint
@@ -66,10 +67,8 @@ def test_each_kind_is_asked_for_and_decided_on_pages(
 ):
     a, b = (str(user.pk) for user in people(2))
     of = {"token": world.public_token.symbol.lower()}
-    account = Account.objects.open(
-        world.partner, world.owner, Actor("ana", is_staff=True), timezone.now()
-    )
-    account.change_status("ACTIVE", Actor("a", is_staff=True), None)
+    account = Account.objects.open(world.partner, world.owner, desk(), timezone.now())
+    account.change_status("ACTIVE", desk(), None)
     asked = [
         ("mint", of | {"units": 100, "target": a}),
         ("forced_transfer", of | {"units": 30, "source": a, "target": b}),

@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.urls import reverse
 
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.approvals.models import ApprovalRequest
 from accounts.investors import writer as investors
 from accounts.investors.models import InvestorProfile
@@ -18,7 +18,7 @@ from issuers.register import ledger
 from issuers.register.ledger import Entry, Kind
 from partnerapi.staff.approvals.rule_forms import parameters_from
 from partnerapi.staff.lookup import link
-from tests.approved import approved_record
+from tests.approved import approved_record, desk
 from tests.characters import START, World
 from tests.owner import appoint, as_committed
 
@@ -52,7 +52,7 @@ def ben(db: None) -> Client:
 def holder(world: World) -> User:
     """Has 100 units, and an account with a partner."""
     user = User.objects.create(type="INDIVIDUAL", first_name="Bo", last_name="Berg")
-    staff = Actor("ana@staff.example", is_staff=True)
+    staff = desk()
     Account.objects.open(world.partner, user, staff, START)
     account = ledger.holder_accounts([user.pk])[user.pk]
     token = world.public_token.pk

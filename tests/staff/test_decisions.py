@@ -11,7 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.approvals.four_eyes import file_request
 from accounts.approvals.models import ApprovalKind, ApprovalRequest
 from accounts.cash.bank_statements import book_statement, statement_title
@@ -40,6 +40,7 @@ from tests.accounts.money import (
     reference_of,
 )
 from tests.approved import asker
+from tests.approved import desk as officer
 from tests.characters import World
 from tests.issuers.register import people
 from tests.owner import as_committed
@@ -139,9 +140,9 @@ def key(world: World, ana: Client) -> ApprovalRequest:
 
 def closing(world: World, ana: Client) -> ApprovalRequest:
     account = Account.objects.open(
-        world.partner, world.owner, Actor("ana", is_staff=True), timezone.now()
+        world.partner, world.owner, officer(), timezone.now()
     )
-    account.change_status("ACTIVE", Actor("a", is_staff=True), None)
+    account.change_status("ACTIVE", officer(), None)
     return asked_on_page(ana, "closing", account=account.pk)
 
 

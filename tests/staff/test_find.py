@@ -7,7 +7,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.access import Caller, Scope
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.applicants.models import Applicant, Description
 from accounts.keys.models import ApiKey, Partner
 from accounts.people.models import Country, User
@@ -21,7 +21,7 @@ from partnerapi.sandbox.data.approvals import approved_key
 from partnerapi.staff import find
 from partnerapi.staff.lookup import MOST, link
 from tests.api.test_order_books import traded
-from tests.approved import asker
+from tests.approved import asker, desk
 from tests.characters import Ask, World
 from tests.marketdata.trading.trading import (
     ALL_DAY,
@@ -48,7 +48,7 @@ def rows(world: World) -> dict:
     User.objects.filter(pk=person.pk).update(email="ines@example.com")
     line = world.shareholders[0]
     LegacyShareholder.objects.filter(pk=line.pk).update(reference="A-17")
-    actor = Actor("sam@example.com", is_staff=True)
+    actor = desk()
     account = Account.objects.open(world.partner, person, actor, timezone.now())
     key, _ = approved_key(world.partner, [Scope.ISSUERS_READ])
     token = traded(world.listed, "TRD")

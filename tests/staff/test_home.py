@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.history.models import StaffChange
 from accounts.people.models import User
 from marketdata.models import FixSession
@@ -17,6 +17,7 @@ from partnerapi.operations.models import JobRun
 from partnerapi.sandbox.data.approvals import approved_key, file_and_approve
 from partnerapi.staff import home
 from partnerapi.staff.authentication.models import FailedSignIn
+from tests.approved import desk
 from tests.characters import World
 from tests.owner import as_committed, tamper
 
@@ -54,7 +55,7 @@ def test_an_empty_platform_says_that_nothing_waits(staff):
 def test_each_tile_counts_what_its_list_shows(world: World, staff, tiles):
     at = NOW()
     person = User.objects.get(last_name="Roca")
-    actor = Actor("sam@example.com", is_staff=True)
+    actor = desk()
     Account.objects.open(world.partner, person, actor, at - timedelta(days=9))
     for days in (3, 30):
         approved_key(world.partner, [Scope.ISSUERS_READ], at + timedelta(days))

@@ -9,13 +9,14 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.people.models import User, UserHolder
 from partnerapi.core import backoffice
 from partnerapi.core.backoffice import BoundedPaginator
 from partnerapi.core.money import euros
 from partnerapi.sandbox.data.approvals import approved_key
 from partnerapi.staff.cells import cut
+from tests.approved import desk
 from tests.characters import World
 
 
@@ -78,7 +79,7 @@ def test_rows_of_a_person_are_found_by_the_persons_id(
         rows = re.findall(r"([0-9a-f-]{36})/change/", page)
         return rows, " ".join(query["sql"] for query in captured)
 
-    colleague = Actor("sam@staff.example", is_staff=True)
+    colleague = desk()
     for user in (world.owner, world.shareholders[0].user):
         Account.objects.open(world.partner, user, colleague, timezone.now())
         UserHolder.objects.get_or_create(user=user, defaults={"name": "A holder"})

@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.approvals.models import ApprovalKind
 from accounts.people.models import User
 from issuers.legacy.delivery import begin_job
@@ -17,6 +17,7 @@ from issuers.models import Token
 from marketdata.trading.models import Order
 from partnerapi.staff import roles
 from partnerapi.staff.approvals.filing import FORMS
+from tests.approved import desk
 from tests.characters import World
 from tests.desks import invited_member
 from tests.marketdata.trading.trading import (
@@ -183,7 +184,7 @@ def test_every_page_answers_each_role_as_expected(
     places = {"issuer": world.listed.pk} | dict.fromkeys(
         ("ledger", "book", "book_poll"), world.public_token.pk
     )
-    actor = Actor("ana@staff.example", is_staff=True)
+    actor = desk()
     account = Account.objects.open(world.partner, world.owner, actor, timezone.now())
     places |= {
         "account": account.pk,

@@ -28,7 +28,8 @@ examples:
         add_staff(parser)
 
     def handle(self, *, login, user, staff, dry_run, **options):
-        actor = Actor(active_staff("--staff", staff).email, is_staff=True)
+        person = active_staff("--staff", staff, "accounts.change_account")
+        actor = Actor(person.email, is_staff=True)
         partner, client = active_partner(login), user_named(user)
         try:
             with transaction.atomic():

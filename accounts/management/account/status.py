@@ -70,7 +70,8 @@ examples:
     def handle(
         self, *, account, status, staff, reason, dry_run, request, approval, **options
     ):
-        person, account = active_staff("--staff", staff), account_named(account)
+        person = active_staff("--staff", staff, "accounts.change_account")
+        account = account_named(account)
         if request:
             return request_closing(account, status, reason, person, dry_run)
         actor = Actor(person.email, True, approver(approval) if approval else "")

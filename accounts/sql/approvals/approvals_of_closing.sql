@@ -1,5 +1,6 @@
 -- The closing of an account uses an approval where policy asks for one and names the
--- person who approved it.
+-- person who approved it. It is done in the name of a person that filed or decided the
+-- request, else of a member of staff with the right.
 -- called by: triggers
 -- raises: insufficient_privilege, restrict_violation
 CREATE OR REPLACE FUNCTION public.approvals_of_closing()
@@ -15,6 +16,11 @@ BEGIN
     END IF;
     used := approvals_use('CLOSING', jsonb_build_object('account', NEW.account_id,
         'number', NEW.number, 'reason', NEW.reason), NULL, NULL, NULL);
+    IF used IS NULL THEN
+        PERFORM accounts_staff_with(NEW.actor, 'accounts.change_account');
+    ELSE
+        PERFORM cash_judge_staff(NEW.actor, used, '{}');
+    END IF;
     IF used IS NOT NULL AND NOT EXISTS (
         SELECT FROM accounts_approvaldecision d
         JOIN accounts_user u ON u.id = d.decided_by_id

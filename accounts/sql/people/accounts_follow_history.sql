@@ -1,5 +1,7 @@
 -- Derives an account's status from its history: numbers without gaps, each change from
--- the status before it, times that never run backwards.
+-- the status before it, times that never run backwards. The account's partner makes
+-- its own moves, and a member of staff with the right all others. approvals_of_closing
+-- judges staff that close one.
 -- called by: triggers
 -- raises: insufficient_privilege, restrict_violation
 -- locks: accounts_account (FOR NO KEY UPDATE)
@@ -33,6 +35,20 @@ BEGIN
             'where the account stands, and have a time that is not before the last '
             'one''s nor in the future: %.', wrong USING ERRCODE = 'restrict_violation';
     END IF;
+    SELECT format('account %s by %s', e.account_id, e.actor) INTO wrong
+    FROM entered e
+    JOIN accounts_account a ON a.id = e.account_id
+    JOIN accounts_partner p ON p.id = a.partner_id
+    WHERE NOT e.is_staff AND NOT (e.actor = p.login
+        AND (e.previous_status IS NULL OR e.previous_status IN ('ACTIVE', 'SUSPENDED')))
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'A partner opens, suspends, reactivates and closes accounts of '
+            'its own: %.', wrong USING ERRCODE = 'restrict_violation';
+    END IF;
+    PERFORM accounts_staff_with(e.actor, 'accounts.change_account')
+        FROM (SELECT DISTINCT actor FROM entered
+            WHERE is_staff AND status <> 'CLOSED') e;
     UPDATE accounts_account a
         SET status = l.status, status_reason = l.reason, changes = l.number,
             updated_at = l.created_at

@@ -14,6 +14,8 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+from tests.approved import desk
+
 BUY, SELL = 0, 1
 CLOSED_TO = {"CLOSED", "HALTED"}
 
@@ -300,10 +302,8 @@ class Both:
 
     def suspend(self) -> str:
 
-        from accounts.accounts.models import Actor
-
         number = self.random.randrange(len(USERS))
-        staff = Actor("staff", is_staff=True)
+        staff = desk()
         if number in self.model.suspended:
             self.accounts[number].change_status("ACTIVE", staff, None)
             self.model.suspended.discard(number)

@@ -19,6 +19,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from tests.approved import desk
 from tests.installation import throw_away_installation
 
 CLIENTS, TOKENS, TRADERS = 12, 3, 4
@@ -126,10 +127,10 @@ class Race:
 
     def suspend(self, dice: random.Random) -> None:
 
-        from accounts.accounts.models import Account, Actor
+        from accounts.accounts.models import Account
 
         account = Account.objects.get(pk=dice.choice(self.clients).pk)
-        staff = Actor("staff", is_staff=True)
+        staff = desk()
         account.change_status("SUSPENDED", staff, None)
         self.look("suspension", account=account)
         account.change_status("ACTIVE", staff, None)

@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from accounts.accounts.models import Actor
 from issuers.compliance import restrictions
 from issuers.compliance.restrictions import Terms
 from issuers.register import writer
 from marketdata.trading import judging, market, phases, placing
 from marketdata.trading.models import Market, Order, Phase
-from tests.approved import asker
+from tests.approved import asker, desk
 from tests.marketdata.trading.test_tampering import Traded, execute, insert, refused
 from tests.marketdata.trading.trading import as_committed, buy, place, sell
 from tests.owner import tamper
@@ -56,7 +55,7 @@ def test_nothing_trades_after_it_expires(
 def test_who_is_suspended_places_nothing(
     traded: Traded, monkeypatch: pytest.MonkeyPatch
 ):
-    traded.buyer.change_status("SUSPENDED", Actor("staff", is_staff=True), None)
+    traded.buyer.change_status("SUSPENDED", desk(), None)
     forgotten(monkeypatch, placing, "check_active")
     with refused("the rule of account"):
         place(traded.token, buy(traded.buyer, 1, 90))
@@ -134,7 +133,7 @@ def test_an_account_does_not_leave_active_before_it_traded(traded: Traded, side:
         "previous_status": "ACTIVE",
         "status": "SUSPENDED",
         "reason": "why",
-        "actor": "me",
+        "actor": asker(),
         "is_staff": True,
         "approved_by": "",
         "created_at": account.updated_at,

@@ -8,14 +8,14 @@ from uuid import UUID
 
 import pytest
 
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from issuers.models import Token
 from marketdata.trading import phases
 from marketdata.trading.models import Execution, Order
 from marketdata.trading.queues import BUY, SELL
 from marketdata.trading.writing import WRITE
 from partnerapi.core.database import fetch, value_of
-from tests.approved import asker
+from tests.approved import asker, desk
 from tests.marketdata.trading.test_tampering import Traded, refused
 from tests.marketdata.trading.trading import (
     as_committed,
@@ -132,7 +132,7 @@ def test_an_order_is_of_ticks_and_lots(rule: str, units: int, price: int):
 
 
 def test_a_suspended_account_takes_part_in_nothing(traded: Traded):
-    traded.buyer.change_status("SUSPENDED", Actor("staff", is_staff=True), None)
+    traded.buyer.change_status("SUSPENDED", desk(), None)
     forger = Forger(traded.token)
     forger.take(traded.buyer, BUY, 1, 90)
     with refused("the rule of account"):

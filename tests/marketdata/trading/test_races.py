@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.cash.writer import lock_heads
 from accounts.investors import writer as investors
 from issuers.compliance import restrictions
@@ -18,7 +18,7 @@ from marketdata.trading.models import Execution, Order
 from marketdata.trading.verification import INVARIANTS, verify
 from partnerapi.core.invariants import check_invariants
 from partnerapi.sandbox.data.approvals import ASKER, colleague
-from tests.approved import asker
+from tests.approved import asker, desk
 from tests.marketdata.trading.races import STOPS, Race
 from tests.marketdata.trading.trading import (
     buy,
@@ -166,7 +166,7 @@ class Meeting:
 
 
 def move(account: Account, status: str) -> None:
-    account.change_status(status, Actor("staff", is_staff=True), None)
+    account.change_status(status, desk(), None)
 
 
 def test_an_account_is_suspended_after_what_it_traded_meanwhile():

@@ -2,14 +2,14 @@
 
 import pytest
 
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.investors import writer as investors
 from accounts.people.models import Country
 from issuers.compliance import restrictions
 from issuers.compliance.restrictions import Terms
 from issuers.models import Token
 from marketdata.trading.models import Order
-from tests.approved import approved_rule, asker
+from tests.approved import approved_rule, asker, desk
 from tests.marketdata.trading.trading import (
     as_committed,
     buy,
@@ -22,7 +22,6 @@ from tests.marketdata.trading.trading import (
     sell,
 )
 
-STAFF = Actor("ana@staff.example", is_staff=True)
 LOCKED = "UNITS_LOCKED"
 pytestmark = pytest.mark.django_db
 
@@ -67,7 +66,7 @@ def test_what_ends_an_order_is_what_the_reason_names(
     as_committed()
     give(token, {mine if rule[0] == "MAX_BALANCE" else other: 60})
     if change == "suspension":
-        theirs.change_status("SUSPENDED", STAFF, "They asked")
+        theirs.change_status("SUSPENDED", desk(), "They asked")
         assert told(*orders) == [None, "ACCOUNT_NOT_ACTIVE"]
         return
     if change == "attestation":

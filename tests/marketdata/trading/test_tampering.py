@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.db import Error, ProgrammingError, connection, transaction
 
-from accounts.accounts.models import Actor
 from issuers.compliance import restrictions
 from issuers.compliance.restrictions import Terms
 from issuers.register import ledger
@@ -17,7 +16,7 @@ from issuers.register.ledger import Entry, Kind
 from marketdata.trading.models import Execution
 from marketdata.trading.verification import INVARIANTS
 from partnerapi.core.invariants import check_invariants
-from tests.approved import asker
+from tests.approved import asker, desk
 from tests.marketdata.trading.trading import (
     as_committed,
     buy,
@@ -157,7 +156,7 @@ def test_an_account_that_leaves_active_leaves_no_order_open(traded: Traded):
         "previous_status": "ACTIVE",
         "status": "SUSPENDED",
         "reason": "why",
-        "actor": "me",
+        "actor": desk().name,
         "is_staff": True,
         "approved_by": "",
     }
@@ -165,7 +164,7 @@ def test_an_account_that_leaves_active_leaves_no_order_open(traded: Traded):
         insert("accounts_accountstatuschange", row)
     account.refresh_from_db()
     assert account.status == "ACTIVE"
-    account.change_status("SUSPENDED", Actor("staff", is_staff=True), "why")
+    account.change_status("SUSPENDED", desk(), "why")
     as_committed()
     traded.ask.refresh_from_db()
     assert traded.ask.status_reason == "ACCOUNT_NOT_ACTIVE"

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import connection
 from django.utils import timezone
 
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.cash.models import CashAccount, CashHead
 from accounts.keys.models import Partner
 from accounts.people.models import User
@@ -23,7 +23,7 @@ from marketdata.trading.queues import BUY, SELL
 from marketdata.trading.sessions import Session
 from partnerapi.core.errors import PartnerAPIError
 from tests.accounts.money import deposit as deposit
-from tests.approved import approved_record, asker
+from tests.approved import approved_record, asker, desk
 from tests.issuers.register import new_issuer, people
 
 ALL_DAY = Session(time(22), time(22), weekdays_only=False)
@@ -53,7 +53,7 @@ def new_clients(
 ) -> list[Account]:
     """ACTIVE accounts, of users of their own."""
     partner = partner or new_partner()
-    staff = Actor("staff", is_staff=True)
+    staff = desk()
     accounts = []
     for user in users or people(count):
         account = Account.objects.open(partner, user, staff, timezone.now())

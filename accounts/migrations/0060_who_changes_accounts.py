@@ -1,0 +1,160 @@
+"""Who changes accounts."""
+
+from django.db import migrations
+
+FORWARD = r"""
+CREATE OR REPLACE FUNCTION public.accounts_follow_history()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+DECLARE
+    wrong text;
+BEGIN
+    IF TG_RELID <> 'accounts_accountstatuschange'::regclass THEN
+        RAISE EXCEPTION 'accounts_follow_history guards accounts_accountstatuschange, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    PERFORM FROM accounts_account
+        WHERE id IN (SELECT account_id FROM entered) ORDER BY id FOR NO KEY UPDATE;
+    SELECT format('account %s, change %s', account_id, number) INTO wrong
+    FROM (
+        SELECT e.account_id, e.number,
+            e.number = a.changes + row_number() OVER by_number
+            AND e.previous_status IS NOT DISTINCT FROM lag(e.status, 1,
+                CASE WHEN a.changes > 0 THEN a.status END) OVER by_number
+            AND e.created_at >= lag(e.created_at, 1, a.updated_at) OVER by_number
+            AND e.created_at < clock_timestamp() + interval '1 minute' AS follows
+        FROM entered e JOIN accounts_account a ON a.id = e.account_id
+        WINDOW by_number AS (PARTITION BY e.account_id ORDER BY e.number)
+    ) AS checked
+    WHERE NOT follows ORDER BY number LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'An account''s next change must have the next number, begin '
+            'where the account stands, and have a time that is not before the last '
+            'one''s nor in the future: %.', wrong USING ERRCODE = 'restrict_violation';
+    END IF;
+    SELECT format('account %s by %s', e.account_id, e.actor) INTO wrong
+    FROM entered e
+    JOIN accounts_account a ON a.id = e.account_id
+    JOIN accounts_partner p ON p.id = a.partner_id
+    WHERE NOT e.is_staff AND NOT (e.actor = p.login
+        AND (e.previous_status IS NULL OR e.previous_status IN ('ACTIVE', 'SUSPENDED')))
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'A partner opens, suspends, reactivates and closes accounts of '
+            'its own: %.', wrong USING ERRCODE = 'restrict_violation';
+    END IF;
+    PERFORM accounts_staff_with(e.actor, 'accounts.change_account')
+        FROM (SELECT DISTINCT actor FROM entered
+            WHERE is_staff AND status <> 'CLOSED') e;
+    UPDATE accounts_account a
+        SET status = l.status, status_reason = l.reason, changes = l.number,
+            updated_at = l.created_at
+        FROM (SELECT DISTINCT ON (account_id) * FROM entered
+              ORDER BY account_id, number DESC) l
+        WHERE a.id = l.account_id;
+    RETURN NULL;
+END $$;
+REVOKE ALL ON FUNCTION public.accounts_follow_history() FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.approvals_of_closing()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+DECLARE
+    used uuid;
+BEGIN
+    IF TG_RELID <> 'accounts_accountstatuschange'::regclass THEN
+        RAISE EXCEPTION 'approvals_of_closing guards accounts_accountstatuschange, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    used := approvals_use('CLOSING', jsonb_build_object('account', NEW.account_id,
+        'number', NEW.number, 'reason', NEW.reason), NULL, NULL, NULL);
+    IF used IS NULL THEN
+        PERFORM accounts_staff_with(NEW.actor, 'accounts.change_account');
+    ELSE
+        PERFORM cash_judge_staff(NEW.actor, used, '{}');
+    END IF;
+    IF used IS NOT NULL AND NOT EXISTS (
+        SELECT FROM accounts_approvaldecision d
+        JOIN accounts_user u ON u.id = d.decided_by_id
+        WHERE d.request_id = used AND u.email = NEW.approved_by) THEN
+        RAISE EXCEPTION 'The closing of an account names who approved it.' USING ERRCODE = 'restrict_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+REVOKE ALL ON FUNCTION public.approvals_of_closing() FROM PUBLIC;
+"""
+
+BACKWARD = r"""
+CREATE OR REPLACE FUNCTION public.accounts_follow_history()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+DECLARE
+    wrong text;
+BEGIN
+    IF TG_RELID <> 'accounts_accountstatuschange'::regclass THEN
+        RAISE EXCEPTION 'accounts_follow_history guards accounts_accountstatuschange, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    PERFORM FROM accounts_account
+        WHERE id IN (SELECT account_id FROM entered) ORDER BY id FOR NO KEY UPDATE;
+    SELECT format('account %s, change %s', account_id, number) INTO wrong
+    FROM (
+        SELECT e.account_id, e.number,
+            e.number = a.changes + row_number() OVER by_number
+            AND e.previous_status IS NOT DISTINCT FROM lag(e.status, 1,
+                CASE WHEN a.changes > 0 THEN a.status END) OVER by_number
+            AND e.created_at >= lag(e.created_at, 1, a.updated_at) OVER by_number
+            AND e.created_at < clock_timestamp() + interval '1 minute' AS follows
+        FROM entered e JOIN accounts_account a ON a.id = e.account_id
+        WINDOW by_number AS (PARTITION BY e.account_id ORDER BY e.number)
+    ) AS checked
+    WHERE NOT follows ORDER BY number LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'An account''s next change must have the next number, begin '
+            'where the account stands, and have a time that is not before the last '
+            'one''s nor in the future: %.', wrong USING ERRCODE = 'restrict_violation';
+    END IF;
+    UPDATE accounts_account a
+        SET status = l.status, status_reason = l.reason, changes = l.number,
+            updated_at = l.created_at
+        FROM (SELECT DISTINCT ON (account_id) * FROM entered
+              ORDER BY account_id, number DESC) l
+        WHERE a.id = l.account_id;
+    RETURN NULL;
+END $$;
+REVOKE ALL ON FUNCTION public.accounts_follow_history() FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.approvals_of_closing()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+DECLARE
+    used uuid;
+BEGIN
+    IF TG_RELID <> 'accounts_accountstatuschange'::regclass THEN
+        RAISE EXCEPTION 'approvals_of_closing guards accounts_accountstatuschange, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    used := approvals_use('CLOSING', jsonb_build_object('account', NEW.account_id,
+        'number', NEW.number, 'reason', NEW.reason), NULL, NULL, NULL);
+    IF used IS NOT NULL AND NOT EXISTS (
+        SELECT FROM accounts_approvaldecision d
+        JOIN accounts_user u ON u.id = d.decided_by_id
+        WHERE d.request_id = used AND u.email = NEW.approved_by) THEN
+        RAISE EXCEPTION 'The closing of an account names who approved it.' USING ERRCODE = 'restrict_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+REVOKE ALL ON FUNCTION public.approvals_of_closing() FROM PUBLIC;
+"""
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("accounts", "0059_log_in_sentences"),
+    ]
+
+    operations = [migrations.RunSQL(FORWARD, BACKWARD)]
