@@ -267,6 +267,12 @@ OTHERS = """
         UNION ALL
         SELECT g.relname, g.relowner, a.attacl
         FROM kept g JOIN pg_attribute a ON a.attrelid = g.oid
+        UNION ALL
+        SELECT g.relname || '.' || a.attname, g.relowner, l.acl
+        FROM kept g JOIN pg_attribute a ON a.attrelid = g.oid AND a.attidentity <> ''
+        CROSS JOIN LATERAL (VALUES (a.attacl), (ARRAY(
+            SELECT w FROM unnest(g.relacl) w, aclexplode(ARRAY[w]) e
+            WHERE e.privilege_type IN ('INSERT', 'UPDATE')))) AS l (acl)
     ) granted
     CROSS JOIN aclexplode(granted.acl) acl
     WHERE acl.grantee <> granted.relowner AND acl.privilege_type <> 'SELECT'

@@ -2,10 +2,12 @@
 
 The owner has the tables and migrates them. The application serves requests: where
 something must never change it may only insert, and what is derived it may only read,
-because functions of the owner write it. Readers read all but secrets, and a backup
+because functions of the owner write it. It gives no row an id that a sequence gives:
+the sequence would reach that id later. Readers read all but secrets, and a backup
 reads everything.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
@@ -156,7 +158,8 @@ APPLICATION: Mapping[str, str] = {
     "trading_orderevent": READ,
     "trading_registertold": READ,
 }
-"""The application's rights on every table and view."""
+"""The application's rights on every table and view. INSERT and UPDATE are rights on all
+columns but those of sequences."""
 
 CALLED_BY_APPLICATION = tuple(
     function.signature
@@ -214,7 +217,9 @@ def statements(
         cursor.execute(ABOUT, {"name": name})
         [(database, owner, exists, is_superuser, is_owner)] = cursor.fetchall()
         cursor.execute(TABLES)
-        tables = dict(cursor.fetchall())
+        tables = {
+            table: (columns, given) for table, columns, given in cursor.fetchall()
+        }
         cursor.execute(OWNED)
         owned = dict(cursor.fetchall())
     if not exists:
@@ -246,9 +251,9 @@ def statements(
         yield f"{default} GRANT SELECT ON SEQUENCES TO {to}"
         yield f"GRANT SELECT ON SEQUENCE {owned['SEQUENCE']} TO {to}"
         return
-    for table, columns in sorted(tables.items()):
+    for table, (columns, given) in sorted(tables.items()):
         if role is Role.APPLICATION:
-            rights = APPLICATION.get(table, READ)
+            rights = writable(APPLICATION.get(table, READ), columns, given)
         else:
             rights = readable(table, columns)
         if rights:
@@ -281,6 +286,14 @@ def session_statements(
         yield f"{alter} {setting} = '{value}'"
 
 
+def writable(rights: str, columns: list[str], given: list[str] | None) -> str:
+    """Rights on a table, without that to write the columns that its sequence gives."""
+    if not given:
+        return rights
+    own = ", ".join(quote_name(column) for column in columns if column not in given)
+    return re.sub(r"(?:INSERT|UPDATE)(?! \()", rf"\g<0> ({own})", rights)
+
+
 def readable(table: str, columns: list[str]) -> str:
     """A reader's right on a table; empty where it has none."""
     if table not in SECRETS:
@@ -309,7 +322,8 @@ OWNER = """
             SELECT relowner FROM pg_class WHERE oid = 'public.issuers_token'::regclass
         """
 TABLES = f"""
-    SELECT c.relname, array_agg(a.attname::text ORDER BY a.attnum)
+    SELECT c.relname, array_agg(a.attname::text ORDER BY a.attnum),
+        array_agg(a.attname::text) FILTER (WHERE a.attidentity <> '')
     FROM pg_class c
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
     WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'v', 'p')

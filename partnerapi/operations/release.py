@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from django.apps import apps
 from django.db import connection
+from django.db.models import AutoField
 
 from partnerapi.core.database import rows_of
 from partnerapi.core.roles import APPLICATION, CALLED_BY_APPLICATION, RIGHTS
@@ -46,7 +47,8 @@ def compare_rights() -> Rights:
     """Compare the rights of the session's role with those of an application.
 
     What is not there at all lacks its rights. A right on columns is compared for each,
-    as `table.column`. One statement.
+    as `table.column`, and is one too many on an id that a sequence gives.
+    One statement.
     """
     asked = [(table, right) for table in APPLICATION for right in RIGHTS]
     columns = [
@@ -55,18 +57,27 @@ def compare_rights() -> Rights:
         for right, named in OF_COLUMNS.findall(rights)
         for column in named.split(", ")
     ]
+    given = [
+        (f"{model._meta.db_table}.{model._meta.pk.column}", right)
+        for model in apps.get_models(include_auto_created=True)
+        if isinstance(model._meta.pk, AutoField)
+        for right in WRITES
+    ]
     functions = [(name, "EXECUTE") for name in CALLED_BY_APPLICATION]
-    names, rights = zip(*asked, *columns, *functions, strict=True)
+    names, rights = zip(*asked, *columns, *given, *functions, strict=True)
     rows = rows_of(HAS, [list(names), list(rights)])
     lacking: list[tuple[str, str]] = []
     spare: list[tuple[str, str]] = []
     for _, name, right, has in rows:
-        wanted = right in APPLICATION.get(name, right).split(", ")
+        wanted = (name, right) not in given and (
+            right in APPLICATION.get(name, right).split(", ")
+        )
         if has != wanted:
             (spare if has else lacking).append((right, name))
     return Rights(rows[0][0], lacking, spare)
 
 
+WRITES = ("INSERT", "UPDATE")
 OF_COLUMNS = re.compile(r"(\w+) \(([^)]+)\)")
 # No one has a right on what is not there.
 HAS = """
@@ -78,6 +89,11 @@ HAS = """
             FROM pg_attribute a
             WHERE a.attname = split_part(name, '.', 2) AND a.attnum > 0
                 AND a.attrelid = to_regclass('public.' || split_part(name, '.', 1)))
+        WHEN asked IN ('INSERT', 'UPDATE') THEN (
+            SELECT bool_and(has_column_privilege(a.attrelid, a.attnum, asked))
+            FROM pg_attribute a
+            WHERE a.attrelid = to_regclass('public.' || quote_ident(name))
+                AND a.attnum > 0 AND NOT a.attisdropped AND a.attidentity = '')
         ELSE has_table_privilege(to_regclass('public.' || quote_ident(name)), asked)
         END, FALSE)
     FROM unnest(%s::text[], %s::text[]) WITH ORDINALITY AS wanted (name, asked, place)

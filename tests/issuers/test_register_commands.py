@@ -299,7 +299,7 @@ def test_a_register_that_was_written_by_the_rules_holds(register):
         ),
         ("DELETE FROM issuers_tokenledgerhead", "has a head"),
         (
-            "ALTER TABLE issuers_tokenprice DISABLE TRIGGER register_refuse_change",
+            "ALTER TABLE issuers_token DISABLE TRIGGER register_keep_token",
             "guards equal those",
         ),
         (
@@ -308,13 +308,13 @@ def test_a_register_that_was_written_by_the_rules_holds(register):
         ),
         (
             "CREATE TABLE dummy (id integer);"
-            "CREATE TRIGGER register_refuse_change BEFORE UPDATE ON dummy"
-            " EXECUTE FUNCTION accounts_refuse_change();"
-            "DROP TRIGGER register_refuse_change ON issuers_ledgertransaction",
+            "CREATE TRIGGER register_keep_token BEFORE UPDATE ON dummy"
+            " EXECUTE FUNCTION register_keep_token();"
+            "DROP TRIGGER register_keep_token ON issuers_token",
             "guards equal those",
         ),
         (
-            "CREATE OR REPLACE FUNCTION accounts_refuse_change() RETURNS trigger"
+            "CREATE OR REPLACE FUNCTION register_keep_token() RETURNS trigger"
             " LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$",
             "guards equal those",
         ),
@@ -405,11 +405,6 @@ def test_nobody_changes_what_was_written(register, table, statement):
         transaction.atomic(),
     ):
         connection.cursor().execute(statement.format(table))
-    with (
-        pytest.raises(IntegrityError, match="stays as it was written"),
-        transaction.atomic(),
-    ):
-        tamper(statement.format(table), guarded=True)
     assert verified()[-1] == "All 31 rules hold."
 
 

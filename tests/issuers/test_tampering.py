@@ -139,8 +139,8 @@ REFUSED = [
     "UPDATE accounts_user SET is_superuser = TRUE",
     "ALTER TABLE issuers_tokenprice DISABLE TRIGGER ALL",
     "SET session_replication_role = replica",
-    "DROP TRIGGER register_refuse_change ON issuers_tokenprice",
-    "CREATE OR REPLACE FUNCTION accounts_refuse_change() RETURNS trigger"
+    "DROP TRIGGER register_keep_token ON issuers_token",
+    "CREATE OR REPLACE FUNCTION register_keep_token() RETURNS trigger"
     " LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
     "CREATE TABLE public.mine (id integer)",
     "DELETE FROM django_migrations",

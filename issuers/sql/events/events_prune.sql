@@ -1,5 +1,5 @@
 -- Removes at most so many events older than so many days (30 or more) of one partner
--- whose head is free. Returns how many.
+-- whose head is free, and counts them no more. Returns how many.
 -- called by: application
 -- raises: restrict_violation
 -- locks: issuers_eventhead (FOR NO KEY UPDATE SKIP LOCKED)
@@ -34,9 +34,23 @@ BEGIN
         WHERE partner_id = head.partner_id AND sequence > head.pruned_sequence
         ORDER BY sequence LIMIT most) e
     WHERE e.at < old;
-    DELETE FROM issuers_event WHERE partner_id = head.partner_id
-        AND sequence > head.pruned_sequence AND sequence <= until;
-    GET DIAGNOSTICS deleted = ROW_COUNT;
+    WITH removed AS (
+        DELETE FROM issuers_event WHERE partner_id = head.partner_id
+            AND sequence > head.pruned_sequence AND sequence <= until
+        RETURNING type,
+            CASE WHEN type IN ('LEGACY_SHARES_DELIVERED', 'REGISTER_CHANGED')
+                THEN issuer_id END AS issuer_id,
+            CASE WHEN type IN ('MARKET_PHASE_CHANGED', 'TOKEN_PRICE_CHANGED')
+                THEN token_id END AS token_id
+    ), counted AS (
+        UPDATE issuers_eventcount c SET number = c.number - g.number
+        FROM (SELECT type, issuer_id, token_id, count(*) AS number FROM removed
+            GROUP BY 1, 2, 3) g
+        WHERE c.partner_id = head.partner_id AND c.type = g.type
+            AND c.issuer_id IS NOT DISTINCT FROM g.issuer_id
+            AND c.token_id IS NOT DISTINCT FROM g.token_id
+    )
+    SELECT count(*) INTO deleted FROM removed;
     UPDATE issuers_eventhead SET pruned_sequence = until
         WHERE partner_id = head.partner_id;
     RETURN deleted;

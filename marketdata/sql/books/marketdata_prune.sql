@@ -1,5 +1,5 @@
--- Removes snapshots and changes of a book older than 24 hours that a snapshot covers.
--- Returns how many rows went.
+-- Removes snapshots and changes of a book older than 24 hours that a snapshot covers:
+-- only the beginning of its log. Returns how many rows went.
 -- called by: application
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.marketdata_prune(
@@ -35,6 +35,13 @@ BEGIN
     DELETE FROM marketdata_bookchange WHERE token_id = token
         AND sequence >= first_change AND sequence <= last_change;
     GET DIAGNOSTICS gone = ROW_COUNT;
+    IF gone > 0 AND (EXISTS (SELECT FROM marketdata_booksnapshot
+            WHERE token_id = token AND sequence < last_change)
+        OR EXISTS (SELECT FROM marketdata_bookchange
+            WHERE token_id = token AND sequence < first_change)) THEN
+        RAISE EXCEPTION 'Of the log of token % only the beginning goes, as far as '
+            'every snapshot covers it.', token USING ERRCODE = 'restrict_violation';
+    END IF;
     RETURN deleted + gone;
 END $$;
 REVOKE ALL ON FUNCTION public.marketdata_prune(uuid, bigint, bigint, bigint) FROM
