@@ -145,7 +145,7 @@ class Floor:
         return [member.account for member in self.members]
 
 
-def open_floor(tokens: int, clients: int) -> Floor:
+def open_floor(tokens: int, clients: int, partners: int = PARTNERS) -> Floor:
     """New markets, and new clients of some partners with cash and units of each."""
     from accounts.access import Scope
     from partnerapi.sandbox.data.approvals import approved_key
@@ -159,10 +159,10 @@ def open_floor(tokens: int, clients: int) -> Floor:
 
     markets = [new_market(10_000) for _ in range(tokens)]
     accounts, members = [], []
-    for _ in range(PARTNERS):
+    for _ in range(partners):
         partner = new_partner()
         _, key = approved_key(partner, list(Scope))
-        own = new_clients(clients // PARTNERS, partner)
+        own = new_clients(clients // partners, partner)
         accounts += own
         members += [Member(account.pk, key) for account in own]
     for account in accounts:
