@@ -63,6 +63,7 @@ ORDER = [
     "partnerapi.exports",
     "partnerapi.desk",
     "partnerapi.staff.lookup",
+    "partnerapi.staff.charts",
     "partnerapi.staff.authentication",
     "partnerapi.staff.log",
     "partnerapi.staff.approvals",

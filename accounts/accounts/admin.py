@@ -5,16 +5,12 @@ from django.contrib import admin, messages
 from django.contrib.admin.helpers import ActionForm
 from django.db import transaction
 from django.db.models import F, Value
-from django.urls import reverse
-from django.utils.html import format_html
 
 from accounts.accounts.models import (
     Account,
     AccountStatusChange,
     Actor,
     InvalidStatusTransition,
-    Right,
-    allowed_statuses,
 )
 from accounts.applicants.models import Applicant
 from accounts.people.admin import user_columns
@@ -22,6 +18,7 @@ from partnerapi.core.backoffice import (
     MOST_PEOPLE,
     IsOneOf,
     ListWithActions,
+    OwnPage,
     PrefixSearchAdmin,
     ReadOnly,
 )
@@ -43,18 +40,6 @@ class AccountSearchAdmin(PrefixSearchAdmin):
         return queryset.filter(**{self.account_field: key}), False
 
 
-class AccountStatusChangeInline(ReadOnly, admin.TabularInline):
-    model = AccountStatusChange
-    verbose_name_plural = "status history"
-    fields = [
-        "created_at", "previous_status", "status", "actor", "is_staff", "approved_by",
-        "reason",
-    ]  # fmt: skip
-    readonly_fields = ["created_at"]
-    ordering = ["number"]
-    extra = 0
-
-
 class ActionWithReasonForm(ActionForm):
     reason = forms.CharField(
         label="Reason (visible to the partner):",
@@ -64,11 +49,13 @@ class ActionWithReasonForm(ActionForm):
 
 
 @admin.register(Account)
-class AccountAdmin(ListWithActions, AccountSearchAdmin):
+class AccountAdmin(ListWithActions, OwnPage, AccountSearchAdmin):
     """The command account open opens accounts; actions here change their status.
 
     No action closes an account: a second member of staff approves that.
     """
+
+    own_page = "account"
 
     list_display = [
         "user", "partner", "status", "status_reason", "created_at", "updated_at"
@@ -79,26 +66,6 @@ class AccountAdmin(ListWithActions, AccountSearchAdmin):
     search_fields = user_columns("user__")
     person = "user_id"
     phrase_fields = ("user__company_name",)
-    fieldsets = [
-        (
-            None,
-            {
-                "fields": [
-                    "id", "partner", "user", "status", "status_reason", "closing",
-                    "created_at", "updated_at",
-                ],
-                "description": (
-                    "Use the list's actions to change the status. Closing an account "
-                    "needs the approval of another member of staff."
-                ),
-            },
-        )
-    ]  # fmt: skip
-    readonly_fields = [
-        "id", "partner", "user", "status", "status_reason", "closing", "created_at",
-        "updated_at",
-    ]  # fmt: skip
-    inlines = [AccountStatusChangeInline]
     search_help_text = (
         f"{AccountSearchAdmin.search_help_text}, or an applicant's email address, LEI "
         "or reference"
@@ -115,15 +82,6 @@ class AccountAdmin(ListWithActions, AccountSearchAdmin):
             if keys := [applicant.pk for applicant in applicants]:
                 found |= queryset.filter(IsOneOf(F("pk"), Value(keys)))
         return found, has_duplicates
-
-    @admin.display(description="request")
-    def closing(self, account):
-        if Account.Status.CLOSED not in allowed_statuses(
-            account.status, {Right.STAFF_APPROVED}
-        ):
-            return "none: the account cannot be closed"
-        address = reverse("admin:ask", args=["closing"])
-        return format_html('<a href="{}?account={}">closing</a>', address, account.pk)
 
     @admin.action(description="Activate pending accounts", permissions=["change"])
     def activate(self, request, queryset):
@@ -176,8 +134,10 @@ class AccountAdmin(ListWithActions, AccountSearchAdmin):
 
 
 @admin.register(AccountStatusChange)
-class AccountStatusChangeAdmin(ReadOnly, AccountSearchAdmin):
+class AccountStatusChangeAdmin(ReadOnly, OwnPage, AccountSearchAdmin):
     """The history of accounts, which no one edits."""
+
+    own_page, shown_row, part_of_page = "account", "account_id", "timeline"
 
     list_display = [
         "account", "created_at", "previous_status", "status", "actor", "approved_by",

@@ -6,7 +6,7 @@ from django.utils.html import format_html
 
 from accounts.investors.models import InvestorAttestation, InvestorProfile
 from accounts.people.admin import user_columns
-from partnerapi.core.backoffice import PrefixSearchAdmin, ReadOnlyAdmin
+from partnerapi.core.backoffice import OwnPage, PrefixSearchAdmin, ReadOnlyAdmin
 
 
 class OfUserAdmin(PrefixSearchAdmin, ReadOnlyAdmin):
@@ -25,18 +25,14 @@ class OfUserAdmin(PrefixSearchAdmin, ReadOnlyAdmin):
 
 
 @admin.register(InvestorProfile)
-class InvestorProfileAdmin(OfUserAdmin):
+class InvestorProfileAdmin(OwnPage, OfUserAdmin):
+    own_page, part_of_page = "holder_compliance", "investor"
     list_display = [
         "user", "verification", "verified_until", "tax_country", "investor_class",
         "partner", "updated_at",
     ]  # fmt: skip
     list_filter = ["verification", "investor_class"]
     ordering = ["-updated_at", "user"]
-    readonly_fields = (
-        "user", "verification", "verified_until", "tax_country", "investor_class",
-        "evidence", "partner", "changes", "updated_at", "page",
-    )  # fmt: skip
-    fields = readonly_fields
 
 
 class WaitingFilter(admin.SimpleListFilter):

@@ -4,15 +4,15 @@ from django import forms
 from django.contrib import admin
 from django.http import HttpResponseRedirect
 from django.urls import reverse
-from django.utils.html import format_html
 
 from accounts.access import Scope
 from accounts.keys.models import ApiKey, Partner
-from partnerapi.core.backoffice import MOST_AT_ONCE, ProtectedAdmin
+from partnerapi.core.backoffice import MOST_AT_ONCE, OwnPage, ProtectedAdmin
 
 
 @admin.register(Partner)
-class PartnerAdmin(ProtectedAdmin):
+class PartnerAdmin(OwnPage, ProtectedAdmin):
+    own_page = "partner"
     protection = (
         "A partner that has accounts, API keys, grants or FIX sessions cannot be "
         "deleted. Instead, clear “Is active” to disable all its keys."
@@ -24,13 +24,7 @@ class PartnerAdmin(ProtectedAdmin):
 
     def get_readonly_fields(self, request, obj=None):
         # The login is part of every key that was handed out.
-        made = ["id", "created_at"]
-        return made if obj is None else ["id", "login", "asks", "created_at"]
-
-    @admin.display(description="request")
-    def asks(self, partner):
-        address = reverse("admin:partner_key", args=[partner.pk])
-        return format_html('<a href="{}">an API key</a>', address)
+        return [] if obj is None else ["login"]
 
 
 class ApiKeyForm(forms.ModelForm):
@@ -65,8 +59,10 @@ class ApiKeyForm(forms.ModelForm):
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(admin.ModelAdmin):
-    """A key approved by a second person is shown once, to the person who filed."""
+class ApiKeyAdmin(OwnPage):
+    """A key gets fewer scopes or an earlier end; its page leads to all else."""
+
+    own_page = "key"
 
     form = ApiKeyForm
     list_display = [
@@ -81,13 +77,7 @@ class ApiKeyAdmin(admin.ModelAdmin):
     ]
     search_fields = ["^partner__login", "partner__name", "=last_four"]
     ordering = ["-created_at", "-id"]
-    fields = [
-        "id", "partner", "last_four", "scopes", "created_at", "expires_at",
-        "last_used_at", "revoked_at", "asks",
-    ]  # fmt: skip
-    readonly_fields = [
-        "id", "partner", "last_four", "created_at", "last_used_at", "revoked_at", "asks"
-    ]  # fmt: skip
+    fields = ["scopes", "expires_at"]
     actions = ["revoke"]
 
     def has_add_permission(self, request):
@@ -95,15 +85,6 @@ class ApiKeyAdmin(admin.ModelAdmin):
 
     def has_delete_permission(self, request, obj=None):
         return False
-
-    @admin.display(description="request")
-    def asks(self, key):
-        if key.revoked_at:
-            return "none: the key is revoked"
-        address = reverse("admin:partner_key", args=[key.partner_id])
-        return format_html(
-            '<a href="{}?rotates={}">replacement key</a>', address, key.pk
-        )
 
     @admin.action(description="Revoke selected keys", permissions=["change"])
     def revoke(self, request, queryset):

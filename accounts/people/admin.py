@@ -6,6 +6,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from accounts.people.models import Country, User, UserHolder
 from partnerapi.core.backoffice import (
+    OwnPage,
     PrefixSearchAdmin,
     ProtectedAdmin,
     ReadOnlyAdmin,
@@ -63,7 +64,8 @@ def lower(email):
 
 
 @admin.register(User)
-class UserAdmin(PrefixSearchAdmin, ProtectedAdmin, AuthUserAdmin):
+class UserAdmin(OwnPage, PrefixSearchAdmin, ProtectedAdmin, AuthUserAdmin):
+    own_page = "holder"
     form = UserChangeForm
     add_form = UserAddForm
     list_display = [
@@ -83,10 +85,9 @@ class UserAdmin(PrefixSearchAdmin, ProtectedAdmin, AuthUserAdmin):
         "Clear “Active” below to prevent them from signing in."
     )
     autocomplete_fields = ["country"]
-    readonly_fields = ["id", "created_at", "last_login"]
     actions = ["remove_second_factor"]
     fieldsets = [
-        (None, {"fields": ["id", "type", "email", "password", "created_at"]}),
+        (None, {"fields": ["type", "email", "password"]}),
         ("Person", {"fields": ["first_name", "last_name"]}),
         ("Company", {"fields": ["company_name", "legal_form", "lei"]}),
         ("Address", {"fields": ["address", "postal_code", "city", "country"]}),
@@ -95,7 +96,7 @@ class UserAdmin(PrefixSearchAdmin, ProtectedAdmin, AuthUserAdmin):
             {
                 "fields": [
                     "is_active", "is_staff", "is_superuser", "groups",
-                    "user_permissions", "last_login",
+                    "user_permissions",
                 ]
             },
         ),
@@ -158,7 +159,8 @@ def may_touch(request, user):
 
 
 @admin.register(UserHolder)
-class UserHolderAdmin(PrefixSearchAdmin, ProtectedAdmin):
+class UserHolderAdmin(OwnPage, PrefixSearchAdmin, ProtectedAdmin):
+    own_page, shown_row = "holder", "user_id"
     protection = (
         "A profile cannot move to another user. Once it has an account in the "
         "register, it cannot be deleted."
@@ -174,4 +176,4 @@ class UserHolderAdmin(PrefixSearchAdmin, ProtectedAdmin):
 
     def get_readonly_fields(self, request, obj=None):
         # The units that a profile holds belong to its user.
-        return ["id"] if obj is None else ["id", "user"]
+        return [] if obj is None else ["user"]

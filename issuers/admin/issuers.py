@@ -6,11 +6,17 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from issuers.models import Issuer, IssuerGrant
-from partnerapi.core.backoffice import SECURE_ADDRESSES, ProtectedAdmin, ReadOnly
+from partnerapi.core.backoffice import (
+    SECURE_ADDRESSES,
+    OwnPage,
+    ProtectedAdmin,
+    ReadOnly,
+)
 
 
 @admin.register(Issuer)
-class IssuerAdmin(ProtectedAdmin):
+class IssuerAdmin(OwnPage, ProtectedAdmin):
+    own_page = "issuer"
     protection = (
         "An issuer that has tokens, legacy shareholders or imports of them, or grants "
         "cannot be deleted."
@@ -31,9 +37,8 @@ class IssuerAdmin(ProtectedAdmin):
         "country", "owner", "company_logo", "industry_classification_benchmark"
     ]  # fmt: skip
     prepopulated_fields = {"slug": ["trading_name"]}
-    readonly_fields = ["id", "created_at"]
     fieldsets = [
-        (None, {"fields": ["id", "trading_name", "slug", "tag_line", "company_logo"]}),
+        (None, {"fields": ["trading_name", "slug", "tag_line", "company_logo"]}),
         (
             "Profile",
             {
@@ -44,7 +49,7 @@ class IssuerAdmin(ProtectedAdmin):
                 ]
             },
         ),
-        ("Owner", {"fields": ["owner", "created_at"]}),
+        ("Owner", {"fields": ["owner"]}),
         (
             "Addresses",
             {

@@ -9,12 +9,14 @@ from django.contrib import admin
 
 from accounts.accounts.models import Account
 from marketdata.trading.models import Market, Order
-from partnerapi.core.backoffice import ListWithActions, ReadOnlyAdmin, money
+from partnerapi.core.backoffice import ListWithActions, OwnPage, ReadOnlyAdmin, money
 
 
 @admin.register(Market)
-class MarketAdmin(ListWithActions, ReadOnlyAdmin):
+class MarketAdmin(ListWithActions, OwnPage, ReadOnlyAdmin):
     """open_market opens markets. Staff who may change a market halt it on its page."""
+
+    own_page = "market"
 
     list_display = [
         "token", "phase", "phase_since", "next_phase", "next_phase_at", "reference",
@@ -25,19 +27,14 @@ class MarketAdmin(ListWithActions, ReadOnlyAdmin):
     search_fields = ["^token__symbol"]
     search_help_text = "The beginning of a token's symbol"
     ordering = ["token__symbol"]
-    readonly_fields = (
-        "token", "phase", "phase_since", "next_phase", "next_phase_at",
-        "session_opens", "session_closes", "weekdays_only", "tick_cents", "lot_units",
-        "collar_bps", "reference_price", "last_event", "last_phase_event", "last_at",
-        "halt_reason",
-    )  # fmt: skip
-    fields = readonly_fields
     reference = money("reference_price", "reference price")
 
 
 @admin.register(Order)
-class OrderAdmin(ReadOnlyAdmin):
+class OrderAdmin(OwnPage, ReadOnlyAdmin):
     """Finds orders by identifiers, each by an index; the newest come first."""
+
+    own_page = "order"
 
     list_display = [
         "id", "token", "side", "quantity", "limit", "filled", "status",
@@ -51,13 +48,6 @@ class OrderAdmin(ReadOnlyAdmin):
         "An order's id or clientOrderID, an account's id, a holder's id or email"
     )
     ordering = ["-id"]
-    readonly_fields = (
-        "id", "token", "account", "user", "ledger_account", "cash_account", "partner",
-        "side", "limit_price", "quantity", "filled", "filled_value", "time_in_force",
-        "expires_at", "status", "status_reason", "priority", "version", "last_event",
-        "client_order_id", "created_at", "updated_at",
-    )  # fmt: skip
-    fields = readonly_fields
     limit = money("limit_price", "limit")
 
     def get_search_results(self, request, queryset, search_term):

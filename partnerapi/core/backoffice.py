@@ -2,14 +2,18 @@
 
 from collections.abc import Callable
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import ORDER_VAR, ChangeList
 from django.contrib.auth import get_user_model
 from django.core.paginator import Paginator
 from django.db import models
 from django.db.models import PROTECT, Exists, F, Func, OuterRef, Q, Value
+from django.http import HttpResponseRedirect
+from django.urls import reverse
 
 from partnerapi.core.money import euros
 
@@ -101,6 +105,54 @@ class LongListAdmin(admin.ModelAdmin):
 
 class ReadOnlyAdmin(ReadOnly, LongListAdmin):
     pass
+
+
+class OwnPage(admin.ModelAdmin):
+    """Rows whose one page is a page of the house; Django's form edits their parts.
+
+    The form leads users who may not edit a row to that page.
+    """
+
+    own_page: str
+    """The name of the page's address, which takes the id of `shown_row`."""
+    part_of_page = ""
+    """Of a row that a section of the page shows: the section's id."""
+    shown_row = "pk"
+    """The column with the id of the row that has the page."""
+    preserve_filters = False
+    change_form_template = "admin/edit.html"
+    object_history_template = "admin/history.html"
+
+    def address_of(self, row):
+        shown = attrgetter(self.shown_row)(row)
+        address = reverse(f"admin:{self.own_page}", args=[shown])
+        return f"{address}#{self.part_of_page}" if self.part_of_page else address
+
+    def get_changelist_instance(self, request):
+        rows = super().get_changelist_instance(request)
+        rows.url_for_result = self.address_of
+        return rows
+
+    def render_change_form(self, request, context, change=False, obj=None, **options):
+        if obj is not None and not self.has_change_permission(request, obj):
+            return HttpResponseRedirect(self.address_of(obj))
+        if obj is not None:
+            context |= {"own_page": self.address_of(obj), "title": f"Edit {obj}"}
+        context["show_save_and_continue"] = False
+        return super().render_change_form(
+            request, context, change=change, obj=obj, **options
+        )
+
+    def history_view(self, request, object_id, extra_context=None):
+        row = self.get_object(request, unquote(object_id))
+        address = {"own_page": self.address_of(row)} if row else {}
+        return super().history_view(request, object_id, address | (extra_context or {}))
+
+    def response_post_save_add(self, request, obj):
+        return HttpResponseRedirect(self.address_of(obj))
+
+    def response_post_save_change(self, request, obj):
+        return HttpResponseRedirect(self.address_of(obj))
 
 
 class KnownLater(admin.ModelAdmin):

@@ -2,20 +2,29 @@
 
 from uuid import UUID
 
+from django.contrib import admin
+from django.contrib.admin.utils import quote
 from django.db.models import Exists, Model, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
 from accounts.people.models import User
+from partnerapi.core.backoffice import OwnPage
 
 MOST = 10
 """Rows that a text finds."""
 LONGEST = 200
 
 
-def link(row: Model, name: str = "change") -> str:
+def link(row: Model) -> str:
+    """The one page that shows a row."""
+    page = admin.site.get_model_admin(type(row))
+    if isinstance(page, OwnPage):
+        return str(page.address_of(row))
     meta = row._meta
-    return reverse(f"admin:{meta.app_label}_{meta.model_name}_{name}", args=[row.pk])
+    return reverse(
+        f"admin:{meta.app_label}_{meta.model_name}_change", args=[quote(row.pk)]
+    )
 
 
 def as_uuid(text: str) -> UUID | None:

@@ -49,7 +49,7 @@ from partnerapi.staff.people import (
     keys,
     partner,
 )
-from partnerapi.staff.register import captable, imports, issuer, ledger
+from partnerapi.staff.register import captable, imports, issuer, ledger, token
 from partnerapi.staff.register.delivery import choosing, confirming, jobs
 
 NUMBERS: dict[type, dict[str, Any]] = {
@@ -91,6 +91,7 @@ class BackOffice(admin.AdminSite):
             ("issuer/<uuid:pk>/", issuer.show_issuer, "issuer"),
             ("issuer/<uuid:pk>/captable/", captable.show_captable, "captable"),
             ("issuer/<uuid:pk>/captable.csv", captable.download_csv, "captable_csv"),
+            ("token/<uuid:pk>/", token.show_token, "token"),
             ("token/<uuid:pk>/ledger/", ledger.show_ledger, "ledger"),
             ("token/<uuid:pk>/book/", books.show_book, "book"),
             ("token/<uuid:pk>/book/ladder/", books.poll_ladder, "book_poll"),
@@ -111,6 +112,7 @@ class BackOffice(admin.AdminSite):
             ("partner/<uuid:pk>/", partner.show_partner, "partner"),
             ("partner/<uuid:pk>/requests/", partner.show_requests, "partner_requests"),
             ("partner/<uuid:pk>/key/", keys.issue_key, "partner_key"),
+            ("key/<uuid:pk>/", keys.show_key, "key"),
             ("keys/revoke/", keys.revoke_keys, "revoke"),
             ("grant/<uuid:pk>/", grants.end_grant, "grant"),
             ("desk/<uuid:pk>/", desk.end_member, "desk_member"),

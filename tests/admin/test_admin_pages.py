@@ -1,4 +1,5 @@
 import io
+import re
 from datetime import date, timedelta
 from uuid import UUID
 
@@ -26,10 +27,12 @@ from marketdata.replay.own_book import PARTNER
 from marketdata.trading import market
 from marketdata.trading.market import Placed, Request
 from marketdata.trading.queues import BUY
+from partnerapi.core.backoffice import OwnPage
 from partnerapi.exports.models import Export
 from partnerapi.gateway.models import IdempotencyRecord
 from partnerapi.operations.jobs import run_job
 from partnerapi.staff.authentication.models import FailedSignIn
+from partnerapi.staff.lookup import link
 from tests.approved import approved_rule, asker
 from tests.owner import as_committed, superuser
 from tests.pictures import picture_bytes
@@ -40,6 +43,8 @@ MODELS = [
     for model in admin.site._registry
     if model._meta.app_label in ("accounts", "issuers", "partnerapi", "trading")
 ]
+ALL_OF = {"InvestorAttestation": {"all": "yes"}, "ApprovalRequest": {"status": "ALL"}}
+"""What lists are asked that show a part of their rows."""
 READ_ONLY = (
     "Account", "AccountStatusChange", "ApprovalPolicy", "ApprovalRequest", "BankLine",
     "BankStatement", "CashAccount", "Country",
@@ -218,7 +223,7 @@ def test_a_list_takes_as_many_queries_for_more_rows(staff, model):
 @pytest.mark.parametrize("model", MODELS)
 def test_a_row_is_shown_without_its_secrets(staff, model):
     row = model.objects.order_by("pk")[0]
-    response = staff.get(page(model, "change", row.pk))
+    response = staff.get(link(row))
     assert response.status_code == 200
     if model is ApiKey:
         assert bytes(row.secret_digest).hex() not in response.content.decode()
@@ -226,6 +231,31 @@ def test_a_row_is_shown_without_its_secrets(staff, model):
     if model is IdempotencyRecord:
         assert "said" not in response.content.decode()
         assert str(row.key) in response.content.decode()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_each_row_of_a_list_leads_to_its_one_page(staff, model):
+    """Its form edits, and leads users who may not edit to that page."""
+    answer = staff.get(page(model, "changelist"), ALL_OF.get(model.__name__))
+    listed = answer.content.decode().partition('id="result_list"')[2]
+    found = r'<th class="[^"]*"[^>]*>(?:<bdi[^>]*>)?<a href="([^"?]+)'
+    links = re.findall(found, listed)
+    rows = {link(row): row for row in answer.context["cl"].result_list}
+    assert links
+    assert set(links) == set(rows)
+    model_admin = admin.site._registry[model]
+    for address, row in [*rows.items()][:3]:
+        assert staff.get(address).status_code == 200
+        if not isinstance(model_admin, OwnPage):
+            continue
+        assert "/change/" not in address
+        form = staff.get(page(model, "change", row.pk))
+        if model_admin.has_change_permission(form.wsgi_request, row):
+            assert f'href="{address}"' in form.content.decode()
+            assert "Save and continue" not in form.content.decode()
+        else:
+            assert form.status_code == 302
+            assert form["Location"] == address
 
 
 @pytest.mark.parametrize("model", MODELS)

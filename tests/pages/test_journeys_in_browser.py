@@ -84,7 +84,6 @@ def test_a_market_is_halted_by_one_and_reopened_by_two(asker, decider):
     asker.begin()
     asker.click("link", "Halted markets", exact=False)
     asker.press(asker.page.locator("#result_list tbody th a").first)
-    asker.click("link", "View market")
     asker.click("link", "Request reopening")
     asker.write("Reason", "The news are out")
     asker.click("button", "Submit for approval")
@@ -117,7 +116,7 @@ def test_a_holder_is_found_by_email_and_frozen(asker):
 def test_a_rule_is_asked_for_and_approved(asker, decider):
     asker.begin()
     asker.find("LUMARELLE")
-    asker.click("link", "a rule")
+    asker.click("link", "Set rule")
     asker.page.locator("#id_rule").select_option("MAX_HOLDERS")
     asker.page.locator("#id_says").fill("90000")
     asker.write("Reason", "The articles of the company say so")
@@ -175,7 +174,6 @@ def test_an_account_is_suspended_by_one_and_closed_by_two(asker, decider):
     # Of all, those without cash and units can be closed: one that is new has none.
     asker.page.goto(asker.admin + "accounts/account/?status__exact=PENDING")
     asker.page.locator("#result_list tbody th a").first.click()
-    asker.click("link", "View account")
     account = asker.page.locator(".places code").first.inner_text()
     asker.write("Reason (visible to the partner)", "The papers are there")
     asker.click("button", "Activate")
@@ -258,7 +256,7 @@ def test_who_changed_something_is_told_from_its_page(asker, running_server):
     line = f"Glass {uuid4()}"
     asker.begin()
     asker.find(slug)
-    asker.click("link", "Profile")
+    asker.click("link", "Edit")
     asker.page.locator("#id_tag_line").fill(line)
     asker.press(asker.page.locator("input[name=_save]"))
     asker.begin()

@@ -37,7 +37,7 @@ def test_a_partner_stands_on_one_page(world: World, partner: Ask, staff: Client)
     [session] = FixSession.objects.bind(world.partner)
     context = staff.get(page_of(world)).context
     [(key, state)] = context["keys"]
-    assert (key, state) == (ApiKey.objects.get(), "live")
+    assert (key, state) == (ApiKey.objects.get(), ("active", "active, without an end"))
     assert 0 < context["budget"].remaining <= context["budget"].limit
     assert [grant.issuer for grant in context["grants"]] == [world.listed]
     assert context["sessions"] == [(session, "not connected")]

@@ -9,12 +9,14 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts.access import Scope
 from accounts.accounts.models import Account
 from accounts.approvals.models import ApprovalKind
 from accounts.people.models import User
 from issuers.legacy.delivery import begin_job
 from issuers.models import Token
 from marketdata.trading.models import Order
+from partnerapi.sandbox.data.approvals import approved_key
 from partnerapi.staff import roles
 from partnerapi.staff.approvals.filing import FORMS
 from tests.approved import desk
@@ -97,6 +99,7 @@ DECIDED = {
 IMPORTED = {"legacy": "o", "holders": "o", "figures": "o", "issuers": "o", "bank": "t"}
 OWN_PAGES = {
     "issuer": EVERYBODY, "captable": EVERYBODY, "captable_csv": EVERYBODY,
+    "token": EVERYBODY, "key": EVERYBODY,
     "ledger": EVERYBODY, "book": EVERYBODY, "book_poll": EVERYBODY,
     "account": EVERYBODY, "holder": EVERYBODY, "holder_compliance": EVERYBODY,
     "partner": EVERYBODY,
@@ -182,8 +185,10 @@ def test_every_page_answers_each_role_as_expected(
     own = {name for name in named if name.rpartition("_")[0] not in lists}
     assert own - DJANGOS - ASKED_ELSEWHERE == set(OWN_PAGES) == set(roles.PAGES)
     places = {"issuer": world.listed.pk} | dict.fromkeys(
-        ("ledger", "book", "book_poll"), world.public_token.pk
+        ("token", "ledger", "book", "book_poll"), world.public_token.pk
     )
+    key, _ = approved_key(world.partner, [Scope.ISSUERS_READ])
+    places["key"] = key.pk
     actor = desk()
     account = Account.objects.open(world.partner, world.owner, actor, timezone.now())
     places |= {

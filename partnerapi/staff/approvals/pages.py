@@ -1,6 +1,5 @@
 """The inbox of requests, and the page on which another person decides one."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import admin, messages
@@ -18,7 +17,6 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.accounts.models import Account
 from accounts.approvals.four_eyes import (
     Listing,
     NotApproved,
@@ -34,11 +32,9 @@ from accounts.approvals.models import (
     ApprovalPolicy,
     ApprovalRequest,
 )
-from accounts.keys.models import Partner
 from accounts.people.models import User
 from issuers.legacy.models import DeliveryJob
-from issuers.models import Issuer, Token
-from marketdata.trading.models import Execution, Market
+from marketdata.trading.models import Execution
 from partnerapi.core import lock_waits
 from partnerapi.core.backoffice import ReadOnlyAdmin
 from partnerapi.staff.approvals.deciding import (
@@ -285,23 +281,12 @@ def page_of(lines: Listing, asked: str) -> dict[str, Any]:
     }
 
 
-OWN_PAGES: Mapping[type[Model], str] = {
-    Account: "account",
-    DeliveryJob: "delivery_job",
-    Issuer: "issuer",
-    Market: "market",
-    Partner: "partner",
-    Token: "ledger",
-    User: "holder",
-}
-
-
 def place(row: Model) -> str:
     """Where staff look at a row."""
     if isinstance(row, Execution):
         return reverse("admin:execution", args=[row.token_id, row.sequence])
-    if name := OWN_PAGES.get(type(row)):
-        return reverse(f"admin:{name}", args=[row.pk])
+    if isinstance(row, DeliveryJob):
+        return reverse("admin:delivery_job", args=[row.pk])
     return link(row)
 
 

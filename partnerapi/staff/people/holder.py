@@ -64,8 +64,12 @@ def show_holder(request: HttpRequest, pk: UUID) -> HttpResponse:
     context: dict[str, Any] = admin.site.each_context(request) | {
         "title": str(user),
         "holder": user,
+        "may_edit": admin.site.get_model_admin(User).has_change_permission(
+            request, user
+        ),
         "accounts": shown if request.user.has_perm("accounts.view_account") else None,
         "names": names[:NAMES],
+        "groups": user.groups.order_by("name") if user.is_staff else [],
         "timeline": timeline.read(request, user, [account.pk for account in shown]),
     }
     if request.user.has_perm("issuers.view_legacyshareholder"):

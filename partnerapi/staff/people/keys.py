@@ -9,6 +9,7 @@ from django.contrib import admin, messages
 from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
+from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
@@ -23,8 +24,10 @@ from accounts.keys.models import ApiKey, Partner
 from accounts.people.models import User
 from marketdata.models import FixSession
 from partnerapi.core.backoffice import MOST_AT_ONCE
+from partnerapi.gateway.records import OK
 from partnerapi.staff.approvals.filing import KeyForm, file_form, may_file
 from partnerapi.staff.lookup import as_uuid, link
+from partnerapi.staff.people.usage import by_hour
 
 
 class PartnerKeyForm(KeyForm):
@@ -51,6 +54,36 @@ class PartnerKeyForm(KeyForm):
 
     def clean(self) -> dict[str, Any]:
         return self.cleaned_data | {"partner": self.owner}
+
+
+def show_key(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """A key: what it may do, when it ends, how it is used; its actions."""
+    if not request.user.has_perm("accounts.view_apikey"):
+        raise PermissionDenied
+    rows = ApiKey.objects.select_related("partner")
+    key, at = get_object_or_404(rows, pk=pk), timezone.now()
+    codes = key.request_counts.exclude(code=OK).values("code")
+    context: dict[str, Any] = admin.site.each_context(request) | {
+        "title": f"Key …{key.last_four} of {key.partner.name}",
+        "key": key,
+        "state": state_of(key, at),
+        "chart": by_hour(key.request_counts.all(), at),
+        "codes": codes.annotate(requests=Sum("number")).order_by("-requests", "code"),
+    }
+    return TemplateResponse(request, "admin/key.html", context)
+
+
+def state_of(key: ApiKey, at: datetime) -> tuple[str, str]:
+    """The state of a key as a class of the style sheet, and in words for people."""
+    if key.revoked_at:
+        return "revoked", f"revoked {key.revoked_at:%Y-%m-%d %H:%M}"
+    if key.expires_at and key.expires_at <= at:
+        return "expired", f"expired {key.expires_at:%Y-%m-%d %H:%M}"
+    if not key.partner.is_active:
+        return "off", "rejected: the partner is switched off"
+    if key.expires_at:
+        return "active", f"active until {key.expires_at:%Y-%m-%d %H:%M}"
+    return "active", "active, without an end"
 
 
 def issue_key(request: HttpRequest, pk: UUID) -> HttpResponse:

@@ -14,12 +14,15 @@ from django.utils import timezone
 from redis.exceptions import RedisError
 
 from accounts.approvals.models import ApprovalKind, ApprovalRequest
-from accounts.keys.models import ApiKey, Partner
+from accounts.keys.models import Partner
 from partnerapi.gateway import throttling
 from partnerapi.gateway.bills import budget_of
+from partnerapi.gateway.counts import RequestCount
 from partnerapi.gateway.recent import MOST_KEPT, Recent, requests_of
 from partnerapi.gateway.records import OK
 from partnerapi.staff.lookup import typed_text
+from partnerapi.staff.people.keys import state_of
+from partnerapi.staff.people.usage import by_hour
 
 KEYS, GRANTS, ENDED, ASKED, MEMBERS, REQUESTS = 50, 50, 10, 10, 50, 20
 """The most of each that the page shows; links lead to all."""
@@ -45,6 +48,7 @@ def show_partner(request: HttpRequest, pk: UUID) -> HttpResponse:
         "budget": budget_of(partner),
         "budget_is_shared": not throttling.outage.is_on,
         "kept": MOST_KEPT,
+        "chart": by_hour(RequestCount.objects.filter(key__partner=partner), at),
     }
     context |= last_requests(partner, REQUESTS)
     if may("accounts.view_apikey"):
@@ -69,17 +73,6 @@ def show_partner(request: HttpRequest, pk: UUID) -> HttpResponse:
         sessions = partner.fix_sessions.order_by("comp_id")
         context["sessions"] = [(row, row.health(at)) for row in sessions]
     return TemplateResponse(request, "admin/partner.html", context)
-
-
-def state_of(key: ApiKey, at: datetime) -> str:
-    """Whether the key is taken, in words for people."""
-    if key.revoked_at:
-        return f"revoked {key.revoked_at:%Y-%m-%d %H:%M}"
-    if key.expires_at and key.expires_at <= at:
-        return f"expired {key.expires_at:%Y-%m-%d %H:%M}"
-    if not key.partner.is_active:
-        return "rejected: the partner is switched off"
-    return f"active until {key.expires_at:%Y-%m-%d %H:%M}" if key.expires_at else "live"
 
 
 def last_requests(partner: Partner, most: int) -> dict[str, Any]:
