@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 
 from accounts.accounts.models import Account
 from accounts.approvals.models import REASON_LENGTH, ApprovalRequest
+from partnerapi.core.chains import BEGINNING
 from partnerapi.core.constraints import check
 
 ACTOR_LENGTH = 254
@@ -94,8 +95,16 @@ class CashHead(models.Model):
     fingerprint = models.DecimalField(
         max_digits=40,
         decimal_places=0,
-        default=0,
-        help_text="Sum of the digests of all postings.",
+        db_default=0,
+        editable=False,
+        help_text="Only the release before reads it; the next one drops it.",
+    )
+    entry_digest = models.BinaryField(
+        max_length=32,
+        null=True,
+        default=BEGINNING,
+        help_text="Head of the SHA-256 chain of its postings; null until the migration "
+        "has computed it.",
     )
 
     class Meta:
@@ -295,7 +304,8 @@ class CashTransaction(models.Model):
 class CashPosting(models.Model):
     """One side of a transaction, and the cash account's balance after it.
 
-    `cash_post` writes it with its transaction, which has the foreign keys.
+    `cash_post` writes it with its transaction, which has the foreign keys. Its line in
+    the account's chain is in the view `cash_entry_lines`.
     """
 
     pk = models.CompositePrimaryKey("cash_account_id", "number")
@@ -318,6 +328,14 @@ class CashPosting(models.Model):
         help_text="Euro cents; negative for money that left."
     )
     balance_after = models.BigIntegerField(help_text="Euro cents.")
+    salt = models.BinaryField(
+        max_length=16, null=True, help_text="Null before there were chains."
+    )
+    private_digest = models.BinaryField(
+        max_length=32,
+        null=True,
+        help_text="SHA-256 of the salt and the private part of its line.",
+    )
 
     class Meta:
         constraints = [check("cash_posting_moves_money", ~Q(delta=0))]

@@ -79,6 +79,8 @@ class Cash:
     balance: int
     reserved: int
     deposit_reference: str
+    entries: int
+    digest: str | None
 
     @property
     def available(self) -> int:
@@ -102,6 +104,12 @@ class CashBalance(graphene.ObjectType):
         description="Reference (ISO 11649) that the client puts into a transfer to the "
         "platform's bank account, so that the money is credited to them. It "
         "never changes.",
+    )
+    entries = Uint64(required=True, description="Number of the last entry.")
+    digest = graphene.String(
+        description="Head of the SHA-256 chain of the entries, after the last of them, "
+        "in hexadecimal digits. Anyone computes it from `cashEntries`. Null while the "
+        "chain of older entries is not computed."
     )
 
 
@@ -131,6 +139,26 @@ class CashEntry(graphene.ObjectType):
         )
     )
     at = Time(required=True, resolver=column("transaction__at"), description="When.")
+    number = Uint64(
+        required=True, description="Number of the entry, from 1 without gaps."
+    )
+    line_version = graphene.Int(
+        required=True,
+        description="Version of its line in the chain of the account's cash.",
+    )
+    private_digest = graphene.String(
+        description="SHA-256 of the salt and of what only the platform reads of the "
+        "entry, in hexadecimal digits; null if it is older than the chains."
+    )
+
+    def resolve_line_version(entries, info):
+        return [2] * len(entries)
+
+    @needs("private_digest")
+    def resolve_private_digest(entries, info):
+        return [
+            entry.private_digest and entry.private_digest.hex() for entry in entries
+        ]
 
     @needs("cash_account__account_id", "number")
     def resolve_id(entries, info):
@@ -202,8 +230,13 @@ def resolve_cash(accounts, info):
         "balance",
         "reserved",
         "cash_account__deposit_reference",
+        "last_number",
+        "entry_digest",
     )
-    found = {str(account): Cash(*values) for account, *values in heads}
+    found = {
+        str(account): Cash(*values, digest and digest.hex())
+        for account, *values, digest in heads
+    }
     return [found[account.id] for account in accounts]
 
 

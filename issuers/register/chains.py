@@ -8,17 +8,12 @@ database keeps the last digest of each chain, in the token's head.
 A line of version 2 has what the API answers, and the digest of the private part.
 """
 
-import hashlib
 from collections import deque
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from django.db import connection
-
-BEGINNING = bytes(32)
-"""The digest before the first line."""
-BATCH = 2_000
+from partnerapi.core.chains import BEGINNING, after, opened, rows_of
 
 
 class Chain(StrEnum):
@@ -50,10 +45,8 @@ def chain_lines(
     for line, private, salt, named in rows_of(
         LINES.format(view=chain), [token_id, last]
     ):
-        if salt is not None:
-            opened = hashlib.sha256(salt + private.encode()).hexdigest()
-            line = line.replace(named.hex(), opened)
-        digest = hashlib.sha256(digest + line.encode()).digest()
+        line = opened(line, private, salt, named)
+        digest = after(digest, line)
         yield ChainLine(line, private, salt, digest)
 
 
@@ -67,14 +60,6 @@ def digest_after(chain: Chain, token_id: object, last: int) -> tuple[int, str]:
         return 0, BEGINNING.hex()
     [(count, last_line)] = end
     return count, last_line.digest.hex()
-
-
-def rows_of(statement: str, arguments: list[Any]) -> Iterator[tuple[Any, ...]]:
-    """The rows of a statement, in batches: a register is longer than memory."""
-    with connection.chunked_cursor() as cursor:
-        cursor.execute(statement, arguments)
-        while rows := cursor.fetchmany(BATCH):
-            yield from rows
 
 
 LINES = """

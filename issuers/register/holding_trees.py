@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from django.db import connection
 
-from issuers.register.chains import rows_of
 from issuers.register.models import HoldingPage, HoldingTree
 from issuers.register.sumtree import (
     EMPTY,
@@ -28,6 +27,7 @@ from issuers.register.sumtree import (
     read_page,
     written_page,
 )
+from partnerapi.core.chains import rows_of
 from partnerapi.core.database import array_text
 
 TOP = 256

@@ -31,10 +31,11 @@ from django.db import connection, transaction
 
 from accounts.approvals.verification import kinds_signed, passkeys_stated
 from accounts.passkeys.models import Passkey
-from issuers.register.chains import Chain, digest_after, rows_of
+from issuers.register.chains import Chain, digest_after
 from issuers.register.holding_trees import HoldingTrees
 from issuers.register.names import name_at
 from issuers.register.publication import publish, trees_of
+from partnerapi.core.chains import rows_of
 from partnerapi.core.database import SCHEMA_FIRST
 
 SETTLED = timedelta(hours=1)

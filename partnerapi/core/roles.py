@@ -83,6 +83,7 @@ APPLICATION: Mapping[str, str] = {
     "axes_accessattemptexpiration": ALL,
     "axes_accessfailurelog": READ,
     "axes_accesslog": READ,
+    "cash_entry_lines": READ,
     # A trigger keeps every row. Django deletes a user's rows with the user, and asks
     # for the right even where there are none.
     "django_admin_log": "SELECT, INSERT, DELETE",

@@ -212,7 +212,7 @@ CONNECTIONS: dict[str, Exported] = {
     ExportedConnection.CASH_ENTRIES: Exported(
         "The changes of an account's cash, `cashEntries`.",
         {"accountID": ("account(id: $id)", "cashEntries")},
-        "id kind amount balanceAfter reference at",
+        "id number kind amount balanceAfter reference at lineVersion privateDigest",
         (Scope.CASH_READ,),
     ),
     ExportedConnection.WITHDRAWALS: Exported(

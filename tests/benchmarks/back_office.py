@@ -60,8 +60,8 @@ SELECT a.number, 'CLIENT', a.id, cash_reference('1', a.number) FROM (
     SELECT id, nextval(pg_get_serial_sequence('accounts_cashaccount', 'id')) AS number
     FROM accounts_account) a;
 INSERT INTO accounts_cashhead
-    (cash_account_id, kind, balance, reserved, last_number, fingerprint)
-SELECT id, kind, 0, 0, 0, 0 FROM accounts_cashaccount WHERE kind = 'CLIENT';
+    (cash_account_id, kind, balance, reserved, last_number, entry_digest)
+SELECT id, kind, 0, 0, 0, sha256('') FROM accounts_cashaccount WHERE kind = 'CLIENT';
 """
 
 

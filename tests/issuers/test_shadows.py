@@ -36,7 +36,8 @@ def test_every_function_looks_in_pg_temp_last():
 
 INLINED = {
     "accounts_written_directly",
-    "cash_digest",
+    "cash_entry_detail",
+    "cash_entry_line",
     "cash_names",
     "register_api_time",
     "register_entry_detail",

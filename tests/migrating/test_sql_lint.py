@@ -25,7 +25,8 @@ SETTINGS = {
 """The settings of a session that functions read."""
 INLINED = {
     "accounts_written_directly": "in conditions of triggers; a setting makes it a call",
-    "cash_digest": "twice a payment",
+    "cash_entry_detail": "twice a payment",
+    "cash_entry_line": "twice a payment",
     "cash_names": "once a bank line",
     "register_entry_detail": "twice an entry",
     "register_price_detail": "twice a price",

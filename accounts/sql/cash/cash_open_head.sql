@@ -11,8 +11,8 @@ BEGIN
             USING ERRCODE = 'insufficient_privilege';
     END IF;
     INSERT INTO accounts_cashhead
-        (cash_account_id, kind, balance, reserved, last_number, fingerprint)
-    SELECT id, kind, 0, 0, 0, 0 FROM opened ORDER BY id;
+        (cash_account_id, kind, balance, reserved, last_number, entry_digest)
+    SELECT id, kind, 0, 0, 0, decode(repeat('00', 32), 'hex') FROM opened ORDER BY id;
     RETURN NULL;
 END $$;
 REVOKE ALL ON FUNCTION public.cash_open_head() FROM PUBLIC;

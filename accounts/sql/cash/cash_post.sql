@@ -1,5 +1,5 @@
 -- Writes payments in their order: transactions, two postings each, and one UPDATE of
--- each head with what is reserved or freed in the same moment. Returns the
+-- each head, with its chain and what is reserved or freed in the same moment. Returns the
 -- transactions' ids in the order of the arguments. The caller has locked the heads and
 -- judged who asks. Judges accounts and their kinds, statuses, bank lines, withdrawals,
 -- assignments, reversals, balances and the time; where a head's last entry is later
@@ -170,18 +170,35 @@ BEGIN
         ORDER BY p.place
         RETURNING *
     ), legs AS (
-        SELECT e.*, l.cash_account, l.delta, h.kind AS sort,
-            h.last_number + row_number() OVER by_account AS number,
-            (h.balance + sum(l.delta) OVER by_account)::bigint AS balance_after
-        FROM entered e
-        CROSS JOIN LATERAL (VALUES (e.source_id, -e.amount), (e.target_id, e.amount))
-            AS l (cash_account, delta)
-        JOIN accounts_cashhead h ON h.cash_account_id = l.cash_account
-        WINDOW by_account AS (PARTITION BY l.cash_account ORDER BY e.id)
+        SELECT n.*, sha256(n.salt || convert_to(cash_entry_detail(n.actor, n.assigns_id,
+            n.reference, n.reason, n.reverses_id, n.id, n.withdrawal_id), 'UTF8'))
+            AS private_digest
+        FROM (
+            SELECT e.*, l.cash_account, l.delta, h.kind AS sort, c.account_id AS owner,
+                CASE
+                    WHEN e.withdrawal_id IS NOT NULL THEN (
+                        SELECT w.reference FROM accounts_withdrawal w
+                        WHERE w.id = e.withdrawal_id)
+                    WHEN e.assigns_id IS NOT NULL THEN (
+                        SELECT a.reference FROM accounts_cashtransaction a
+                        WHERE a.id = e.assigns_id)
+                    ELSE e.reference END AS said_reference,
+                uuid_send(gen_random_uuid()) AS salt,
+                h.last_number + row_number() OVER by_account AS number,
+                (h.balance + sum(l.delta) OVER by_account)::bigint AS balance_after
+            FROM entered e
+            CROSS JOIN LATERAL (VALUES (e.source_id, -e.amount), (e.target_id, e.amount))
+                AS l (cash_account, delta)
+            JOIN accounts_cashhead h ON h.cash_account_id = l.cash_account
+            JOIN accounts_cashaccount c ON c.id = l.cash_account
+            WINDOW by_account AS (PARTITION BY l.cash_account ORDER BY e.id)
+            OFFSET 0
+        ) n
     ), posted AS (
-        INSERT INTO accounts_cashposting
-            (cash_account_id, number, transaction_id, delta, balance_after)
-        SELECT cash_account, number, id, delta, balance_after FROM legs
+        INSERT INTO accounts_cashposting (cash_account_id, number, transaction_id,
+            delta, balance_after, salt, private_digest)
+        SELECT cash_account, number, id, delta, balance_after, salt, private_digest
+        FROM legs
     ), held AS (
         SELECT account, delta FROM unnest(held_accounts, held_deltas)
             AS u (account, delta)
@@ -191,18 +208,20 @@ BEGIN
     ), moved AS (
         UPDATE accounts_cashhead h SET balance = h.balance + d.delta,
             reserved = h.reserved + d.held, last_number = h.last_number + d.legs,
-            last_at = coalesce(d.at, h.last_at), fingerprint = h.fingerprint + d.digests
+            last_at = coalesce(d.at, h.last_at),
+            entry_digest = CASE WHEN d.legs = 0 THEN h.entry_digest
+                ELSE cash_chain(h.entry_digest, d.lines) END
         FROM (
             SELECT account, sum(delta)::bigint AS delta, sum(held)::bigint AS held,
-                sum(leg) AS legs, max(at) AS at, sum(digest) AS digests
+                sum(leg) AS legs, max(at) AS at,
+                array_agg(line ORDER BY number) FILTER (WHERE leg = 1) AS lines
             FROM (
-                SELECT cash_account AS account, delta, 0 AS held, 1 AS leg, at,
-                    cash_digest(cash_account, number, id, kind, delta, balance_after,
-                        at, reference, reverses_id, assigns_id, withdrawal_id, actor,
-                        reason) AS digest
+                SELECT cash_account AS account, delta, 0 AS held, 1 AS leg, at, number,
+                    cash_entry_line(owner, sort, number, kind, delta, balance_after, at,
+                        said_reference, private_digest) AS line
                 FROM legs
                 UNION ALL
-                SELECT account, 0, delta, 0, NULL, 0 FROM held
+                SELECT account, 0, delta, 0, NULL, NULL, NULL FROM held
             ) l
             GROUP BY account
         ) d
