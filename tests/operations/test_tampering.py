@@ -640,9 +640,9 @@ POSSIBLE = {
         " now() + interval '1 year', 'FR', 'PROFESSIONAL', 'x')",
         "SELECT cash_decide_withdrawal(:asker, :withdrawal, 'REFUSED', 'why')",
     ],
-    "File a request for one member of staff and decide it for another. Where a passkey "
-    "decides, `verify approvals` names the decision, because its signature is not "
-    "valid.": [
+    "File a request for one member of staff, decide it for another, and take any back. "
+    "Where a passkey decides, `verify approvals` names the decision, because its "
+    "signature is not valid.": [
         f"SELECT approvals_file_request({NEW}, 'RULE', '{{}}', 'x', 'x', :asker_id,"
         " now() + interval '1 day');"
         f"SELECT approvals_decide_requests('{{{NEW[1:-1]}}}', :decider_id, TRUE, '')",
@@ -691,8 +691,8 @@ POSSIBLE = {
         "SELECT marketdata_record(:fed, 0, '{}', '{}', '{}', '{}', ARRAY[1]::bigint[],"
         " ARRAY[5]::bigint[], FALSE); SELECT marketdata_price(:fed, 'me')",
     ],
-    "Record work that was not done: jobs, e-mails, imports, exports, and the stored "
-    "answer to an Idempotency-Key.": [
+    "Record work that was not done: jobs, e-mails, imports, exports, statements with a "
+    "key of their own, and the stored answer to an Idempotency-Key.": [
         "INSERT INTO partnerapi_jobrun (job, started_at, seconds, result, detail)"
         " VALUES ('verify register', now(), 1, 'DONE', 'All rules hold')",
         "INSERT INTO issuers_legacyimport (id, file_name, checksum_sha256, imported_by,"
