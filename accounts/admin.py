@@ -9,6 +9,7 @@ import accounts.cash.admin
 import accounts.history.admin
 import accounts.investors.admin
 import accounts.keys.admin
+import accounts.payments.admin
 import accounts.people.admin
 
 admin.site.site_header = "Partner platform"

@@ -11,5 +11,6 @@ import accounts.history.models
 import accounts.investors.models
 import accounts.keys.models
 import accounts.passkeys.models
+import accounts.payments.models
 import accounts.people.models
 import accounts.totals

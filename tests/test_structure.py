@@ -38,6 +38,8 @@ ORDER = [
     "accounts.applicants",
     "accounts.accounts",
     "accounts.investors",
+    "accounts.cash.models",
+    "accounts.payments",
     "accounts.cash",
     "accounts",
     "issuers.models",

@@ -17,6 +17,7 @@ from accounts.cash.models import (
 )
 from accounts.cash.suspense import unassigned_deposits
 from accounts.cash.withdrawals import NotRefused, refuse
+from accounts.payments.iban import shown_iban
 from partnerapi.core.backoffice import ListWithActions, ReadOnlyAdmin, money
 from partnerapi.core.money import euros
 
@@ -228,9 +229,9 @@ class WithdrawalAdmin(ListWithActions, ByIdentifierAdmin):
     search_help_text = "Payment reference, partner's reference, or id"
     ordering = ["-created_at"]
     readonly_fields = (
-        "id", "of", "cents", "reference", "payment_reference", "status",
-        "status_reason", "asking", "request", "requested_by", "created_at",
-        "updated_at",
+        "id", "of", "cents", "payee_name", "payee_iban", "reference",
+        "payment_reference", "payment_file", "status", "status_reason", "asking",
+        "request", "requested_by", "created_at", "updated_at",
     )  # fmt: skip
     fields = readonly_fields
     cents = money("amount", "amount")
@@ -240,6 +241,23 @@ class WithdrawalAdmin(ListWithActions, ByIdentifierAdmin):
     @admin.display(description="account")
     def of(self, withdrawal):
         return account_link(withdrawal.cash_account)
+
+    @admin.display(description="payee")
+    def payee_name(self, withdrawal):
+        return withdrawal.payee.name if hasattr(withdrawal, "payee") else None
+
+    @admin.display(description="IBAN of the payee")
+    def payee_iban(self, withdrawal):
+        if not hasattr(withdrawal, "payee"):
+            return None
+        return shown_iban(withdrawal.payee.iban)
+
+    @admin.display(description="payment file")
+    def payment_file(self, withdrawal):
+        if not hasattr(withdrawal, "payment_order"):
+            return None
+        page = reverse("admin:payments")
+        return format_html('<a href="{}">{}</a>', page, withdrawal.payment_order.file)
 
     @admin.display(description="request")
     def asking(self, withdrawal):

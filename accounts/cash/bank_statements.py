@@ -34,6 +34,7 @@ from accounts.cash.models import (
     Withdrawal,
 )
 from accounts.cash.writer import lock_heads, platform_account
+from accounts.payments.models import HouseAccount
 from partnerapi.core.csv_tables import CsvRow, read_table
 from partnerapi.core.database import value_of
 from partnerapi.core.money import euros
@@ -123,6 +124,13 @@ def book_statement(
         problems = Problems()
         camt = read_camt(content, problems)
         lines, opening = camt.lines, camt.opening
+        house = HouseAccount.objects.order_by("-id").first()
+        if house is not None and not problems and camt.account != house.iban:
+            rule = (
+                f"{camt.account or 'no account'} is not {house.iban}, the platform's "
+                "bank account; export the statement of that account"
+            )
+            problems.append(Problem(0, "Acct", rule))
         name = f"{name[:150]}, {camt.account}"
     else:
         table = read_table(content, COLUMNS)
@@ -222,7 +230,7 @@ def book_lines(
         if booked.balance < 0:
             rule = (
                 "outgoing payments exceed the book balance of the bank account, "
-                f"{booked.balance:,} cents"
+                f"{euros(booked.balance)}"
             )
             problems.append(Problem(numbers[line.reference], "amount", rule))
             break
@@ -451,7 +459,7 @@ def no_withdrawal(found: str, withdrawal: Withdrawal | None, amount: int) -> str
     if withdrawal.status != Withdrawal.Status.APPROVED:
         return f"the withdrawal {found} is {withdrawal.status}"
     if withdrawal.amount != amount:
-        return f"the withdrawal {found} has the amount {withdrawal.amount:,} cents"
+        return f"the withdrawal {found} has the amount {euros(withdrawal.amount)}"
     return ""
 
 

@@ -14,6 +14,7 @@ from accounts.accounts.models import Account
 from accounts.approvals.models import REASON_LENGTH, ApprovalRequest
 from partnerapi.core.chains import BEGINNING
 from partnerapi.core.constraints import check
+from partnerapi.core.money import euros
 
 ACTOR_LENGTH = 254
 REFERENCE_LENGTH = 64
@@ -298,7 +299,7 @@ class CashTransaction(models.Model):
         ]
 
     def __str__(self):
-        return f"{self.kind} of {self.amount} cents"
+        return f"{self.kind} of {euros(self.amount)}"
 
 
 class CashPosting(models.Model):
@@ -433,4 +434,4 @@ class Withdrawal(models.Model):
         ]
 
     def __str__(self):
-        return f"{self.amount} cents, {self.payment_reference}"
+        return f"{euros(self.amount)}, {self.payment_reference}"

@@ -10,6 +10,8 @@ from accounts.accounts.schema import own_account
 from accounts.applicants.models import REFERENCE
 from accounts.cash import models
 from accounts.cash.withdrawals import request_withdrawal
+from accounts.payments.iban import WrongIban, checked_iban, sepa_name
+from accounts.payments.models import Payee as PayeeRow
 from partnerapi.core.errors import BadUserInput, RequestTimeout
 from partnerapi.core.lock_waits import LockTimeout, name_locked_row
 from partnerapi.graphql.cost import FOUND, MUTATION, Field
@@ -183,6 +185,22 @@ class CashEntryConnection(Connection):
         node = CashEntry
 
 
+@dataclass(frozen=True, slots=True)
+class PaidTo:
+    name: str
+    iban: str
+
+
+class Payee(graphene.ObjectType):
+    """The bank account that a withdrawal pays."""
+
+    name = graphene.String(
+        required=True,
+        description="Name of the account's owner, in the letters of a SEPA payment.",
+    )
+    iban = graphene.String(required=True, description="IBAN, without spaces.")
+
+
 class Withdrawal(graphene.ObjectType):
     """A payment to a client; the cash is reserved until it is paid or the withdrawal
     ends.
@@ -206,6 +224,21 @@ class Withdrawal(graphene.ObjectType):
         resolver=column("created_at"),
         description="When it was requested.",
     )
+    payee = Field(
+        Payee,
+        cost=FOUND,
+        description="The bank account that it pays; null if you stated none.",
+    )
+
+    @needs("id")
+    def resolve_payee(withdrawals, info):
+        keys = [withdrawal.id for withdrawal in withdrawals]
+        rows = PayeeRow.objects.filter(pk__in=keys)
+        found = {
+            str(pk): PaidTo(*stated)
+            for pk, *stated in rows.values_list("pk", "name", "iban")
+        }
+        return [found.get(str(key)) for key in keys]
 
     @needs("id")
     def resolve_id(withdrawals, info):
@@ -279,6 +312,21 @@ ACCOUNT_WITHDRAWALS = connection_field(
 )
 
 
+class PayeeInput(graphene.InputObjectType):
+    """The bank account that a withdrawal pays."""
+
+    name = graphene.String(
+        required=True,
+        description="Name of the account's owner: 1 to 70 Latin letters, digits, "
+        "spaces and `/ - ? : ( ) . , ' +`. Accents are dropped, as SEPA requires.",
+    )
+    iban = graphene.String(
+        required=True,
+        description="IBAN (ISO 13616), with or without spaces. Its check digits are "
+        "verified.",
+    )
+
+
 class RequestWithdrawalInput(graphene.InputObjectType):
     """The account, the amount and your reference."""
 
@@ -290,6 +338,10 @@ class RequestWithdrawalInput(graphene.InputObjectType):
         required=True,
         description="Your reference for the withdrawal: 1 to 64 letters, digits, `.`, "
         "`_`, `:` and `-`. It can never be reused for the account.",
+    )
+    payee = PayeeInput(
+        description="The bank account to pay. Without it, staff ask you for the "
+        "account, which delays the payment."
     )
 
 
@@ -329,6 +381,29 @@ def check_request(context, input):
             "`reference` needs 1 to 64 letters, digits, `.`, `_`, `:` and `-`.",
             argument="input.reference",
         )
+    if input.get("payee"):
+        payee_of(input["payee"])
+
+
+def payee_of(payee) -> tuple[str, str]:
+    """The name and the IBAN as the bank gets them.
+
+    Raises:
+        BadUserInput
+    """
+    name = sepa_name(payee["name"])
+    if not name:
+        raise BadUserInput(
+            "`name` needs 1 to 70 Latin letters, digits, spaces and `/ - ? : ( ) . , "
+            "' +`.",
+            argument="input.payee.name",
+        )
+    try:
+        return name, checked_iban(payee["iban"])
+    except WrongIban as error:
+        raise BadUserInput(
+            f"The IBAN is not valid: {error}.", argument="input.payee.iban"
+        ) from None
 
 
 class Mutation(graphene.ObjectType):
@@ -355,7 +430,11 @@ class Mutation(graphene.ObjectType):
         try:
             with name_locked_row():
                 withdrawal = request_withdrawal(
-                    account, input["amount"], input["reference"], caller.login
+                    account,
+                    input["amount"],
+                    input["reference"],
+                    caller.login,
+                    payee_of(input["payee"]) if input.get("payee") else None,
                 )
         except LockTimeout as error:
             raise RequestTimeout(

@@ -200,6 +200,25 @@ INVARIANTS = (
         """,
     ),
     Invariant(
+        "each payment file's total is that of its approved withdrawals",
+        """
+        SELECT count(*), count(*) FILTER (WHERE x.wrong IS NOT FALSE
+            OR (f.total, f.payments) <> (x.total, x.payments))
+        FROM accounts_paymentfile f
+        LEFT JOIN (
+            SELECT o.file_id, sum(w.amount) AS total, count(*) AS payments,
+                bool_or(p.withdrawal_id IS NULL OR strpos(f.content, p.iban) = 0
+                    OR strpos(f.content, w.payment_reference) = 0
+                    OR w.status NOT IN ('APPROVED', 'PAID', 'CANCELLED')) AS wrong
+            FROM accounts_paymentorder o
+            JOIN accounts_paymentfile f ON f.id = o.file_id
+            JOIN accounts_withdrawal w ON w.id = o.withdrawal_id
+            LEFT JOIN accounts_payee p ON p.withdrawal_id = w.id
+            GROUP BY o.file_id
+        ) x ON x.file_id = f.id
+        """,
+    ),
+    Invariant(
         "assigned money came from suspense, and was assigned once",
         """
         SELECT count(*), count(*) FILTER (WHERE x.times > 1 OR x.wrong)

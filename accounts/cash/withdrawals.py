@@ -16,6 +16,8 @@ from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from accounts.cash.models import Withdrawal
 from accounts.cash.writer import InsufficientFunds, lock_heads
+from accounts.payments.iban import sepa_name, shown_iban
+from accounts.payments.models import PaymentOrder
 from partnerapi.core.locks import lock
 from partnerapi.core.money import euros
 
@@ -27,11 +29,16 @@ class NotRefused(Exception):
 
 
 def request_withdrawal(
-    account: Account, amount: int, reference: str, requested_by: str
+    account: Account,
+    amount: int,
+    reference: str,
+    requested_by: str,
+    payee: tuple[str, str] | None = None,
 ) -> Withdrawal:
     """Reserve euro cents of an account's cash for a payment to its client.
 
-    `requested_by` is the login of the account's partner.
+    `requested_by` is the login of the account's partner; `payee` are the name and the
+    IBAN that the bank is to pay.
 
     Raises:
         AccountNotActive
@@ -60,8 +67,11 @@ def request_withdrawal(
                 required=amount,
             )
         withdrawal: Withdrawal
-        [withdrawal] = Withdrawal.objects.raw(
-            WITHDRAW, [requested_by, uuid7(), account.pk, amount, reference]
+        asked = [requested_by, uuid7(), account.pk, amount, reference]
+        [withdrawal] = (
+            Withdrawal.objects.raw(WITHDRAW_TO, [*asked, *payee])
+            if payee
+            else Withdrawal.objects.raw(WITHDRAW, asked)
         )
     return withdrawal
 
@@ -109,6 +119,25 @@ def title_of(withdrawal: Withdrawal, status: str) -> str:
     return f"{begin} of {amount} for {account.user}, {withdrawal.payment_reference}"
 
 
+def payee_rows(withdrawal: Withdrawal) -> list[tuple[str, str, str]]:
+    """The bank account that is paid; older withdrawals state none."""
+    if not hasattr(withdrawal, "payee"):
+        return [("Payee", "", "not stated; ask the partner for the IBAN")]
+    return [
+        ("Payee", "", withdrawal.payee.name),
+        ("IBAN of the payee", "", shown_iban(withdrawal.payee.iban)),
+    ]
+
+
+def payee_warnings(withdrawal: Withdrawal, client: str) -> list[str]:
+    """What should make the second person compare the names."""
+    if not hasattr(withdrawal, "payee"):
+        return []
+    if sepa_name(client).casefold() == withdrawal.payee.name.casefold():
+        return []
+    return [f"The payee is {withdrawal.payee.name}, and the client is {client}."]
+
+
 BEFORE = {
     Status.APPROVED.value: Status.REQUESTED,
     Status.CANCELLED.value: Status.APPROVED,
@@ -127,7 +156,8 @@ class MoveWithdrawal:
         balance, reserved, is_paid = head.balance, head.reserved, status == "APPROVED"
         rows = [
             ("Amount", "", euros(amount)),
-            ("Payee", "", str(account.user)),
+            ("Client", "", str(account.user)),
+            *payee_rows(withdrawal),
             ("Account", "", f"{account.pk}, {account.status}"),
             ("Partner", "", str(account.partner)),
             ("Withdrawal", "", f"requested by {withdrawal.requested_by}"),
@@ -146,7 +176,7 @@ class MoveWithdrawal:
             free = euros(reserved - amount)
             rows.append(("Reserved in the account", euros(reserved), free))
         links = {
-            "Payee": account.user,
+            "Client": account.user,
             "Account": account,
             "Partner": account.partner,
             "Withdrawal": withdrawal,
@@ -154,12 +184,17 @@ class MoveWithdrawal:
             "Reserved in the account": cash,
         }
         if is_paid:
-            return Preview(rows, links=links)
-        warning = (
+            return Preview(rows, payee_warnings(withdrawal, str(account.user)), links)
+        warnings = [
             "The cash is released immediately. Make sure that the bank will not pay. "
             "If it does, its line is booked to suspense."
-        )
-        return Preview(rows, [warning], links)
+        ]
+        if order := PaymentOrder.objects.filter(withdrawal=withdrawal).first():
+            warnings.append(
+                f"The payment file {order.file} orders the bank to pay it: recall the "
+                "payment at the bank first."
+            )
+        return Preview(rows, warnings, links)
 
     def execute(self, request: ApprovalRequest) -> Withdrawal:
         withdrawal, status = self.withdrawal(request.content)
@@ -178,6 +213,7 @@ class MoveWithdrawal:
             "cash_account__account__partner",
             "cash_account__account__user",
             "cash_account__head",
+            "payee",
         ).get(pk=UUID(content["withdrawal"]))
         account = withdrawal.cash_account.account
         assert account is not None
@@ -192,4 +228,5 @@ CHANGED = "The withdrawal's status has changed since the request."
 SHARE = "SELECT * FROM accounts_share(ARRAY[%s]::uuid[])"
 READ = "SELECT * FROM cash_read_account(%s, %s)"
 WITHDRAW = "SELECT * FROM cash_withdraw(%s, %s, %s, %s, %s)"
+WITHDRAW_TO = "SELECT * FROM cash_withdraw_to(%s, %s, %s, %s, %s, %s, %s)"
 DECIDE = "SELECT * FROM cash_decide_withdrawal(%s, %s, %s, %s)"

@@ -25,6 +25,7 @@ from issuers.register.errors import (
 from issuers.register.ledger import Entry, Kind, Recorded
 from partnerapi.core import lock_waits
 from partnerapi.core.database import fetch, rows_of
+from partnerapi.core.money import euros
 
 LINES_OF_A_STEP = 200
 HELD_LENGTH = 500
@@ -270,8 +271,8 @@ def unpriced_warnings(ids: Sequence[UUID]) -> list[str]:
     )
     return [
         f"{row['token__symbol']} has no price, but its lines have prices of "
-        f"{row['least']:,} to {row['most']:,} cents: capitalization tables value it "
-        "at 0 until ledger set-price records a price."
+        f"{euros(row['least'])} to {euros(row['most'])}: capitalization tables value "
+        "it at 0 until ledger set-price records a price."
         for row in rows
     ]
 

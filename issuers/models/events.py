@@ -37,6 +37,7 @@ class EventType(models.TextChoices):
     ORDER_EXPIRED = "ORDER_EXPIRED", "Order expired"
     TRADE_BUSTED = "TRADE_BUSTED", "Trade busted"
     CASH_CHANGED = "CASH_CHANGED", "Cash changed"
+    DEPOSIT_UNASSIGNED = "DEPOSIT_UNASSIGNED", "Deposit unassigned"
     INVESTOR_CHANGED = "INVESTOR_CHANGED", "Investor changed"
     MARKET_PHASE_CHANGED = "MARKET_PHASE_CHANGED", "Market phase changed"
 
@@ -57,6 +58,7 @@ NEEDED_SCOPES: dict[EventType, Scope | None] = {
     EventType.ORDER_EXPIRED: Scope.TRADING_READ,
     EventType.TRADE_BUSTED: Scope.TRADING_READ,
     EventType.CASH_CHANGED: Scope.CASH_READ,
+    EventType.DEPOSIT_UNASSIGNED: Scope.CASH_READ,
     EventType.INVESTOR_CHANGED: Scope.COMPLIANCE_READ,
     EventType.MARKET_PHASE_CHANGED: Scope.MARKETDATA_READ,
 }

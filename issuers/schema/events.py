@@ -82,6 +82,10 @@ EventType = enumeration(
         Type.CASH_CHANGED: "The cash of one of your accounts changed, other than by "
         "a trade (see ORDER_TRADED), or a withdrawal changed. Subject: the "
         "account. Needs the scope `cash:read`.",
+        Type.DEPOSIT_UNASSIGNED: "Money arrived with the deposit reference of one of "
+        "your accounts, but could not be credited, because the account is neither "
+        "ACTIVE nor SUSPENDED or the text names several references. Staff assign it. "
+        "Subject: the account. Needs the scope `cash:read`.",
         Type.INVESTOR_CHANGED: "The investor profile of one of your clients changed. "
         "Subject: the account. Needs the scope `compliance:read`.",
         Type.TRADE_BUSTED: "Staff busted a trade: units and cash were returned. "
@@ -105,6 +109,7 @@ SUBJECTS = {
     Type.ORDER_EXPIRED: "Order",
     Type.TRADE_BUSTED: "Order",
     Type.CASH_CHANGED: "Account",
+    Type.DEPOSIT_UNASSIGNED: "Account",
     Type.INVESTOR_CHANGED: "Account",
     Type.MARKET_PHASE_CHANGED: "Token",
 }

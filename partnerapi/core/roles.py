@@ -55,6 +55,7 @@ APPLICATION: Mapping[str, str] = {
     # Functions write an e-mail; a worker says what became of it.
     "accounts_desknotice": "SELECT, UPDATE (tries, next_try_at, sent_at, error)",
     "accounts_holderimport": APPEND,
+    "accounts_houseaccount": READ,
     "accounts_investorattestation": READ,
     "accounts_investorchange": READ,
     "accounts_investorprofile": READ,
@@ -62,6 +63,9 @@ APPLICATION: Mapping[str, str] = {
     "accounts_partner": ALL,
     "accounts_passkey": READ,
     "accounts_passkeyvoucher": READ,
+    "accounts_payee": READ,
+    "accounts_paymentfile": READ,
+    "accounts_paymentorder": READ,
     "accounts_pepper": APPEND,
     "accounts_rowchange": READ,
     "accounts_soleamount": READ,

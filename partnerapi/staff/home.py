@@ -241,20 +241,17 @@ def changes_of_staff(at: datetime) -> Found:
 
 
 def requested_withdrawals(at: datetime) -> Found:
-    return withdrawals(Withdrawal.Status.REQUESTED)
+    rows = Withdrawal.objects.filter(status=Withdrawal.Status.REQUESTED)
+    return Found(count(rows), list_address(Withdrawal, status__exact="REQUESTED"))
 
 
 def approved_withdrawals(at: datetime) -> Found:
-    return withdrawals(Withdrawal.Status.APPROVED)
-
-
-def withdrawals(status: str) -> Found:
-    rows = Withdrawal.objects.filter(status=status)
-    return Found(count(rows), list_address(Withdrawal, status__exact=status))
+    rows = Withdrawal.objects.filter(status=Withdrawal.Status.APPROVED)
+    return Found(count(rows), reverse("admin:payments"))
 
 
 def unknown_money(at: datetime) -> Found:
-    return Found(count(unassigned_deposits()), list_address(BankLine, state="SUSPENSE"))
+    return Found(count(unassigned_deposits()), reverse("admin:receipts"))
 
 
 TILES = [

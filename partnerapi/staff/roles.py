@@ -36,7 +36,13 @@ READ = tuple(
 """Rows that all staff can read."""
 CASH = tuple(
     f"accounts.view_{model}"
-    for model in ("bankline", "bankstatement", "cashaccount", "withdrawal")
+    for model in (
+        "bankline",
+        "bankstatement",
+        "cashaccount",
+        "houseaccount",
+        "withdrawal",
+    )  # fmt: skip
 )
 WATCH = ("accounts.view_rowchange", "partnerapi.view_failedsignin")
 
@@ -89,6 +95,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *READ,
         *CASH,
         "accounts.add_bankstatement",
+        "accounts.add_paymentfile",
         "accounts.change_withdrawal",
         *kinds("file", *OF_CASH),
         *kinds("decide", *OF_CASH),
@@ -123,6 +130,9 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "market": ("trading.view_market",),
     "order": ("trading.view_order",),
     "execution": ("trading.view_execution",),
+    "payments": ("accounts.view_withdrawal",),
+    "payment_file": ("accounts.add_paymentfile",),
+    "receipts": ("accounts.view_bankline",),
     "delivery": READS_LINES,
     "delivery_confirm": (MAY_DELIVER,),
     "deliveries": READS_LINES,

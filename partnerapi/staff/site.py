@@ -40,6 +40,7 @@ from partnerapi.staff.home import look
 from partnerapi.staff.log import pages as log
 from partnerapi.staff.log.authorship import written_by_user
 from partnerapi.staff.market import books, execution, market, order
+from partnerapi.staff.money import payments, receipts
 from partnerapi.staff.people import (
     account,
     compliance,
@@ -117,6 +118,9 @@ class BackOffice(admin.AdminSite):
             ("grant/<uuid:pk>/", grants.end_grant, "grant"),
             ("desk/<uuid:pk>/", desk.end_member, "desk_member"),
             ("books/", books.show_books, "books"),
+            ("payments/", payments.show_payments, "payments"),
+            ("payments/<int:pk>/file.xml", payments.download_payments, "payment_file"),
+            ("receipts/", receipts.show_receipts, "receipts"),
             ("import/", imports.upload_file, "import"),
             ("import/preview/", imports.preview_file, "import_preview"),
             ("delivery/", choosing.choose_lines, "delivery"),

@@ -15,6 +15,7 @@ from accounts.cash.bank_statements import Booked, OtherBalance, book_statement
 from accounts.cash.camt import read_camt
 from accounts.cash.models import BankLine, BankStatement, CashHead
 from accounts.cash.withdrawals import request_withdrawal
+from accounts.payments.paying import name_bank
 from partnerapi.core.problems import Problems, WrongFileError
 from partnerapi.sandbox.data.approvals import (
     ASKER,
@@ -182,6 +183,15 @@ def test_a_batch_whose_payments_are_not_stated_is_one_line(account: Account):
         document(statement(opening, opening + 300, [Entry("3.00", batch=batch)]))
     )
     assert (booked.deposits, len(booked.unknown)) == (0, 1)
+
+
+def test_a_statement_of_another_account_is_refused(account: Account):
+    name_bank("Partner Platform", "DE89370400440532013000", colleague(ASKER).email)
+    opening = at_bank()
+    content = document(statement(opening, opening, []))
+    assert f"{IBAN} is not DE89370400440532013000" in refusal(content)
+    name_bank("Partner Platform", IBAN, colleague(ASKER).email)
+    assert book(content).balance == opening
 
 
 def test_several_statements_of_a_file_follow_each_other(account: Account):

@@ -154,6 +154,81 @@ def test_what_can_not_be_withdrawn_is_refused(
     assert not Withdrawal.objects.exists()
 
 
+TO = """
+mutation ($input: RequestWithdrawalInput!) {
+  requestWithdrawal(input: $input) { withdrawal { payee { name iban } } }
+}
+"""
+
+
+def request_to(ask: Ask, account: Account, reference: str, **payee: str) -> Answer:
+    values = {
+        "accountID": f"Account|{account.pk}", "amount": 1, "reference": reference,
+        "payee": payee,
+    }  # fmt: skip
+    return ask(TO, {"input": values}, **{"Idempotency-Key": str(uuid.uuid4())})
+
+
+def test_a_withdrawal_names_its_payee(account: Account, partner: Ask):
+    iban = "FR76 3000 6000 0112 3456 7890 189"
+    asked = request_to(partner, account, "W-1", name="Zoë Silva", iban=iban).data
+    assert asked["requestWithdrawal"]["withdrawal"]["payee"] == {
+        "name": "Zoe Silva",
+        "iban": "FR7630006000011234567890189",
+    }
+    listed = "{ accounts { nodes { withdrawals { nodes { payee { iban } } } } } }"
+    request(partner, account, 1, "W-2")
+    [found] = partner(listed).data["accounts"]["nodes"]
+    payees = [row["payee"] for row in found["withdrawals"]["nodes"]]
+    assert payees == [None, {"iban": "FR7630006000011234567890189"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "iban", "argument", "why"),
+    [
+        ("Zoë", "FR7630006000011234567890188", "iban", "check digits do not fit"),
+        ("Zoë", "none", "iban", "two letters, two digits"),
+        ("Иван", "FR7630006000011234567890189", "name", "1 to 70 Latin letters"),
+    ],
+)
+def test_a_payee_that_no_bank_could_pay_is_refused(
+    account: Account, partner: Ask, name: str, iban: str, argument: str, why: str
+):
+    [error] = request_to(partner, account, "W-1", name=name, iban=iban).errors
+    assert error["extensions"]["code"] == "BAD_USER_INPUT"
+    assert error["extensions"]["argument"] == f"input.payee.{argument}"
+    assert why in error["message"]
+    assert not Withdrawal.objects.exists()
+
+
+UNASSIGNED = "{ events { nodes { type account { id } } } }"
+
+
+def unassigned(ask: Ask) -> list[str]:
+    nodes = ask(UNASSIGNED).data["events"]["nodes"]
+    return [
+        node["account"]["id"] for node in nodes if node["type"] == "DEPOSIT_UNASSIGNED"
+    ]
+
+
+def test_money_for_an_account_that_takes_none_is_told_to_its_partner(
+    account: Account, partner: Ask, observer: Ask, world: World
+):
+    pending = new_account(world.partner, "PENDING")
+    booked = bank(
+        (f"For {reference_of(pending)}", 500),
+        (f"For {reference_of(account)}", 1),
+        ("No reference", 2),
+    )
+    as_committed()
+    assert (booked.deposits, len(booked.unknown)) == (1, 2)
+    assert unassigned(partner) == [f"Account|{pending.pk}"]
+    assert unassigned(observer) == []
+    bank((f"{reference_of(account)} {reference_of(pending)}", 3))
+    as_committed()
+    assert len(unassigned(partner)) == 3
+
+
 def test_an_account_with_cash_is_not_closed(account: Account, partner: Ask):
     close = """mutation ($id: ID!) {
       updateAccountStatus(input: {accountID: $id, status: CLOSED}) { changedAt } }"""

@@ -34,7 +34,7 @@ PRICES = {
     "placeOrder": (150, 0, 0, 3),
     "placeOrders": (150, 0, 0, 3),
     "positions": (0, 4, 0, 6),
-    "requestWithdrawal": (150, 1, 0, 2),
+    "requestWithdrawal": (150, 2, 0, 3),
     "sandboxActivate": (150, 1, 0, 2),
     "sandboxAdvanceMarket": (150, 2, 0, 3),
     "sandboxDeposit": (150, 2, 0, 3),

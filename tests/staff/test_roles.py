@@ -12,13 +12,18 @@ from django.utils import timezone
 from accounts.access import Scope
 from accounts.accounts.models import Account
 from accounts.approvals.models import ApprovalKind
+from accounts.cash.withdrawals import request_withdrawal
+from accounts.payments.models import PaymentFile
+from accounts.payments.paying import name_bank, order_payments
 from accounts.people.models import User
 from issuers.legacy.delivery import begin_job
 from issuers.models import Token
 from marketdata.trading.models import Order
-from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.sandbox.data.approvals import ASKER, approved_key, colleague
 from partnerapi.staff import roles
 from partnerapi.staff.approvals.filing import FORMS
+from tests.accounts.money import approve, new_account, new_partner
+from tests.accounts.money import deposit as deposit_cash
 from tests.approved import desk
 from tests.characters import World
 from tests.desks import invited_member
@@ -54,6 +59,7 @@ EXPECTED = {
     "accounts.BankStatement": (CASH, "", "", ""),
     "accounts.CashAccount": (CASH, "", "", ""),
     "accounts.Withdrawal": (CASH, "", "t", ""),
+    "accounts.HouseAccount": (CASH, "", "", ""),
     "accounts.InvestorAttestation": (EVERYBODY, "", "", ""),
     "accounts.InvestorProfile": (EVERYBODY, "", "", ""),
     "issuers.ApprovedHolder": (EVERYBODY, "", "", ""),
@@ -108,6 +114,7 @@ OWN_PAGES = {
     "market": EVERYBODY, "order": EVERYBODY, "execution": EVERYBODY,
     "books": EVERYBODY, "log": "ck", "roles": EVERYBODY, "find": EVERYBODY,
     "passkeys": EVERYBODY,
+    "payments": CASH, "payment_file": "t", "receipts": CASH,
     "delivery": EVERYBODY, "delivery_confirm": "o", "deliveries": EVERYBODY,
     "delivery_job": EVERYBODY, "delivery_progress": EVERYBODY,
     "delivery_csv": EVERYBODY,
@@ -215,6 +222,8 @@ def test_every_page_answers_each_role_as_expected(
         arguments: list[Any] = [places[name]] if name in places else []
         if name == "execution":
             arguments.append(1)
+        if name == "payment_file":
+            arguments = [payment_file().pk]
         page = reverse(f"admin:{name}", args=arguments)
         answered = [answers(client, page) for client in clients.values()]
         assert answered == told[name] == may(letters), name
@@ -222,6 +231,17 @@ def test_every_page_answers_each_role_as_expected(
         page = reverse("admin:ask", args=[kind.lower()])
         answered = [answers(client, page) for client in clients.values()]
         assert answered == may(FILED[kind]), kind
+
+
+def payment_file() -> PaymentFile:
+    account = new_account(new_partner())
+    deposit_cash(account, 100)
+    payee = "Carla Silva", "DE89370400440532013000"
+    withdrawal = request_withdrawal(account, 1, "W", account.partner.login, payee)
+    approve(withdrawal)
+    staff = colleague(ASKER).email or ""
+    name_bank("Partner Platform", "FR7630006000011234567890189", staff)
+    return order_payments([withdrawal.pk], staff, timezone.now())
 
 
 def traded_market() -> tuple[Token, Order]:

@@ -94,6 +94,7 @@ BEGIN
     END IF;
     PERFORM cash_judge_staff(asker, used,
         ARRAY['add_bankstatement', 'file_statement']);
+    PERFORM cash_tell_unassigned(booked);
     RETURN booked;
 END $$;
 REVOKE ALL ON FUNCTION public.cash_book_statement(text, text, text, bigint, text[],

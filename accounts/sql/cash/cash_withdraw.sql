@@ -1,6 +1,6 @@
 -- Requests a withdrawal from an ACTIVE account of the partner that asks, and reserves
 -- its cents. The id gives the payment reference.
--- called by: application
+-- called by: application, cash_withdraw_to
 -- raises: restrict_violation
 -- locks: accounts_account (FOR SHARE)
 CREATE OR REPLACE FUNCTION public.cash_withdraw(

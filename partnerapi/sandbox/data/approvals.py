@@ -27,7 +27,8 @@ STAFF = {
 """Who asked for things, and who decided; without passwords they do not sign in."""
 ASKER, DECIDER = STAFF
 THEIRS = (
-    "^(file|decide)_|^add_(restriction|approvedholder|investorchange)$"
+    "^(file|decide)_|^add_(restriction|approvedholder|investorchange|houseaccount"
+    "|paymentfile)$"
     "|^change_(account|issuergrant|market)$"
 )
 """The rights of these people."""

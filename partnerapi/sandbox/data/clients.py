@@ -11,12 +11,16 @@ from accounts.accounts.models import AccountStatus as Status
 from accounts.approvals.models import ApprovalKind
 from accounts.cash.withdrawals import request_withdrawal
 from accounts.keys.models import Partner
+from accounts.payments.iban import sepa_name
+from accounts.payments.models import HouseAccount
+from accounts.payments.paying import name_bank
 from issuers.legacy.models import LegacyShareholder
 from partnerapi.core.uuids import derived_uuid7
 from partnerapi.sandbox.data.approvals import (
     ASKER,
     DECIDER,
     carry_out_requests,
+    colleague,
     file_and_approve,
 )
 from partnerapi.sandbox.data.chance import OPENING, dice, moment_after
@@ -58,6 +62,10 @@ LIVES = (
 """What accounts may have gone through since they were opened, and how often."""
 
 
+IBAN_OF_A_CLIENT = "DE89370400440532013000"
+IBAN_OF_CLIENTS_MONEY = "FR7630006000011234567890189"
+
+
 def write_accounts(issuer_ids: dict[str, UUID]) -> bool:
     """Give each partner of the sandbox its accounts with cash; False: all have some.
 
@@ -95,7 +103,11 @@ def write_cash(partner: Partner) -> None:
     pay_in_unknown(partner.login, 120_000)
     last = able.filter(status=Status.ACTIVE).last()
     if last:
-        request_withdrawal(last, 50_000, "payout-2027-01", partner.login)
+        payee = sepa_name(str(last.user)), IBAN_OF_A_CLIENT
+        request_withdrawal(last, 50_000, "payout-2027-01", partner.login, payee)
+    if not HouseAccount.objects.exists():
+        asker = colleague(ASKER).email or ""
+        name_bank("Partner Platform Clients", IBAN_OF_CLIENTS_MONEY, asker)
 
 
 def closings(changes: list[AccountStatusChange]) -> list[dict[str, Any]]:

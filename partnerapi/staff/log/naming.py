@@ -46,6 +46,7 @@ NAMES: Mapping[str, tuple[Callable[[str], Any], str, str]] = {
         "accounts_partner r",
     ),
     "accounts_user": (UUID, PERSON.replace("u.", "r."), "accounts_user r"),
+    "accounts_paymentfile": (int, "r.message", "accounts_paymentfile r"),
     "accounts_userholder": (UUID, "r.name", "accounts_userholder r"),
     "accounts_withdrawal": (UUID, "r.payment_reference", "accounts_withdrawal r"),
     "auth_group": (int, "r.name", "auth_group r"),
