@@ -16,6 +16,7 @@ import issuers.schema.holdings
 import issuers.schema.investors
 import issuers.schema.queries
 import marketdata.schema
+import marketdata.trading.schema.controls
 import marketdata.trading.schema.dry_run
 import marketdata.trading.schema.events
 import marketdata.trading.schema.fills
@@ -104,6 +105,7 @@ def resolve_subject(events, info):
 
 class Query(
     issuers.schema.events.Query,
+    marketdata.trading.schema.controls.Query,
     marketdata.trading.schema.dry_run.Query,
     marketdata.trading.schema.orders.Query,
     marketdata.trading.schema.positions.Query,
@@ -123,6 +125,7 @@ class Query(
 class Mutation(
     partnerapi.exports.schema.Mutation,
     marketdata.trading.schema.mutations.Mutation,
+    marketdata.trading.schema.controls.Mutation,
     issuers.schema.investors.Mutation,
     accounts.applicants.schema.Mutation,
     accounts.accounts.schema.Mutation,

@@ -39,6 +39,7 @@ class ApprovalKind(models.TextChoices):
     GRANT = "GRANT", "Grant to a partner"
     REGISTER = "REGISTER", "Register of a new issuer"
     DESK = "DESK", "Member of a partner's desk"
+    RELEASE = "RELEASE", "Release of blocked orders"
 
 
 class ApprovalPolicy(models.Model):

@@ -92,6 +92,10 @@ EventType = enumeration(
         "Needs the scope `trading:read`.",
         Type.MARKET_PHASE_CHANGED: "The market of a token entered another `phase`. "
         "Subject: the token. Needs the scope `marketdata:read`.",
+        Type.ORDERS_BLOCKED: "Orders were blocked, by you or by staff. Subject: the "
+        "account, null for all. Needs the scope `trading:read`.",
+        Type.ORDERS_RELEASED: "A block of orders was released. Subject: the account, "
+        "null for all. Needs the scope `trading:read`.",
     },
 )
 SUBJECTS = {
@@ -112,6 +116,8 @@ SUBJECTS = {
     Type.DEPOSIT_UNASSIGNED: "Account",
     Type.INVESTOR_CHANGED: "Account",
     Type.MARKET_PHASE_CHANGED: "Token",
+    Type.ORDERS_BLOCKED: "Account",
+    Type.ORDERS_RELEASED: "Account",
 }
 """The GraphQL type of what events are about; the others are about nothing."""
 

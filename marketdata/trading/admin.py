@@ -8,7 +8,7 @@ from uuid import UUID
 from django.contrib import admin
 
 from accounts.accounts.models import Account
-from marketdata.trading.models import Market, Order
+from marketdata.trading.models import Market, Order, OrderBlock
 from partnerapi.core.backoffice import ListWithActions, OwnPage, ReadOnlyAdmin, money
 
 
@@ -28,6 +28,26 @@ class MarketAdmin(ListWithActions, OwnPage, ReadOnlyAdmin):
     search_help_text = "The beginning of a token's symbol"
     ordering = ["token__symbol"]
     reference = money("reference_price", "reference price")
+
+
+@admin.register(OrderBlock)
+class OrderBlockAdmin(ReadOnlyAdmin):
+    """`market block` stops orders. Two people release a block of staff's."""
+
+    list_display = [
+        "id", "partner", "account", "token", "is_staff", "reason", "blocked_by",
+        "blocked_at", "released_by", "released_at",
+    ]  # fmt: skip
+    list_select_related = ["partner", "account__user", "account__partner", "token"]
+    list_filter = ["is_staff", ("released_at", admin.EmptyFieldListFilter)]
+    search_fields = ["^partner__login"]
+    search_help_text = "The beginning of a partner's login"
+    ordering = ["-blocked_at"]
+    readonly_fields = (
+        "id", "partner", "account", "token", "is_staff", "reason", "blocked_by",
+        "blocked_at", "released_by", "released_at",
+    )  # fmt: skip
+    fields = readonly_fields
 
 
 @admin.register(Order)

@@ -38,6 +38,17 @@ class MarketClosed(PartnerAPIError):
         )
 
 
+class OrdersBlocked(PartnerAPIError):
+    """Orders of the partner or the account, or for the token, are blocked."""
+
+    code = "ORDERS_BLOCKED"
+    example = "an order after `cancelOrders` with `block: true`"
+    remedy = (
+        "`orderBlocks` lists the blocks. `releaseOrders` releases your own; staff "
+        "release theirs."
+    )
+
+
 class InsufficientUnits(PartnerAPIError):
     """The user has fewer available units (`available`) than the order sells
     (`required`).

@@ -15,6 +15,7 @@ from marketdata.trading.errors import (
     InsufficientFunds,
     InsufficientUnits,
     LotSize,
+    OrdersBlocked,
     OrderValueTooLarge,
     PriceOutsideCollar,
     TickSize,
@@ -38,6 +39,10 @@ RESERVED = "UNITS_RESERVED"
 def check_active(client: Client) -> None:
     if client.status != "ACTIVE":
         raise AccountNotActive(f"The account is {client.status}.", status=client.status)
+    if client.is_blocked:
+        raise OrdersBlocked(
+            "Orders of the account are blocked until they are released."
+        )
 
 
 def check_shape(of: Round, request: Request) -> None:

@@ -66,6 +66,7 @@ class Client(NamedTuple):
     status: str
     ledger_account: int
     cash_account: int
+    is_blocked: bool
 
 
 @dataclass(slots=True)
@@ -185,9 +186,12 @@ def seen(token_id: UUID, found: dict[str, Any]) -> Seen:
         bound[4] = instant(bound[4])
         ledger.standings[account] = standing_of(bound)
     all_seen = Seen(book, writer, max(ledger.now, book.last_at))
+    blocked = found["blocked"] or ()
     for row in found["clients"]:
         account_id, user_id, partner_id, *rest = row
-        client = Client(UUID(account_id), UUID(user_id), UUID(partner_id), *rest)
+        is_blocked = account_id in blocked
+        ids = UUID(account_id), UUID(user_id), UUID(partner_id)
+        client = Client._make((*ids, *rest, is_blocked))
         all_seen.clients[client.account_id] = client
     all_seen.own = [order_of(row) for row in found["own"]]
     for row in found["makers"]:

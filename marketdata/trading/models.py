@@ -138,6 +138,58 @@ class ClockLease(models.Model):
         return self.holder
 
 
+class OrderBlock(models.Model):
+    """While it stands, no order is taken from a partner, an account or all partners.
+
+    A partner's own may be of an account, of a token or of both. Staff's are of one
+    partner, of one account, or of everything; two people release them.
+    """
+
+    id = models.UUIDField(primary_key=True, editable=False)
+    partner = models.ForeignKey(
+        Partner, models.PROTECT, null=True, related_name="order_blocks",
+        db_constraint=False, help_text="Empty: all partners.",
+    )  # fmt: skip
+    account = models.ForeignKey(
+        Account, models.PROTECT, null=True, related_name="order_blocks",
+        db_index=False, db_constraint=False,
+    )  # fmt: skip
+    token = models.ForeignKey(
+        Token, models.PROTECT, null=True, related_name="order_blocks", db_index=False,
+        db_constraint=False,
+    )  # fmt: skip
+    is_staff = models.BooleanField(help_text="Whether staff blocked it.")
+    reason = models.CharField(max_length=REASON_LENGTH, blank=True)
+    blocked_by = models.CharField(max_length=ACTOR_LENGTH)
+    blocked_at = models.DateTimeField()
+    released_by = models.CharField(max_length=ACTOR_LENGTH, null=True)
+    released_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            check(
+                "order_block_is_of_a_partner_or_by_staff",
+                Q(partner__isnull=False)
+                | Q(is_staff=True, account__isnull=True, token__isnull=True),
+            ),
+            check(
+                "order_block_names_who_released_it",
+                Q(released_at__isnull=True, released_by__isnull=True)
+                | Q(released_at__isnull=False, released_by__isnull=False),
+            ),
+            models.UniqueConstraint(
+                fields=["partner", "account", "token", "is_staff"],
+                condition=Q(released_at__isnull=True),
+                nulls_distinct=False,
+                name="order_block_stands_once",
+            ),
+        ]
+
+    def __str__(self):
+        of = self.account_id or self.partner or "all partners"
+        return f"Block of {of}"
+
+
 class Order(models.Model):
     """An order of a client (`user`). All but the first columns are derived from it.
 

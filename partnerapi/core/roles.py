@@ -160,6 +160,7 @@ APPLICATION: Mapping[str, str] = {
     "trading_fill": READ,
     "trading_market": READ,
     "trading_order": READ,
+    "trading_orderblock": READ,
     "trading_orderevent": READ,
     "trading_registertold": READ,
 }

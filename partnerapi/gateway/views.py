@@ -69,7 +69,7 @@ from partnerapi.gateway.trial import asks_for_price, asks_for_trial, attempt
 from partnerapi.graphql.cost import CHECK, EMPTY, LEAST, MUTATION
 from partnerapi.graphql.documents import PreparedRequest, Refused, prepare
 from partnerapi.graphql.execution import execute
-from partnerapi.graphql.resolvers import grouped, passes_checks
+from partnerapi.graphql.resolvers import grouped, has_own_commits, passes_checks
 
 logger = logging.getLogger(__name__)
 
@@ -332,9 +332,11 @@ def mutate(
     if is_trial:
         if header is not None:
             parse_key(header)
+        if passes_checks(prepared, context) and has_own_commits(prepared):
+            raise BadRequest("This mutation cannot be validated only: it commits.")
         return write(attempt(run), validateOnly=True), {"X-Validate-Only": "true"}
     key = parse_key(header)
-    if not passes_checks(prepared, context):
+    if not passes_checks(prepared, context) or has_own_commits(prepared):
         return write(run()), {}
     try:
         stored = answer_once(

@@ -84,6 +84,21 @@ def check_first(check: Callable[..., None]) -> Callable[[BatchResolver], BatchRe
     return decorate
 
 
+def commits_itself(
+    when: Callable[..., bool] = lambda **arguments: True,
+) -> Callable[[BatchResolver], BatchResolver]:
+    """A mutation that commits step by step, where `when(**arguments)`.
+
+    It may be repeated: the gateway gives it no transaction and stores no answer.
+    """
+
+    def decorate(resolver: BatchResolver) -> BatchResolver:
+        resolver.commits_itself = when  # type: ignore[attr-defined]
+        return resolver
+
+    return decorate
+
+
 class Groups(Protocol):
     """How a mutation's concurrent requests are answered together."""
 
@@ -176,6 +191,19 @@ def passes_checks(prepared: PreparedRequest, context: Any) -> bool:
         except (PartnerAPIError, GraphQLError):
             return False
     return True
+
+
+def has_own_commits(prepared: PreparedRequest) -> bool:
+    """Whether a root field `commits_itself`; the operation passes its checks."""
+    selection = prepared.plan.selection
+    for field in selection.fields(selection.type.name):
+        batch = field.definition.extensions.get("batch")
+        if when := getattr(batch, "commits_itself", None):
+            arguments = get_argument_values(
+                field.definition, field.nodes[0], prepared.variables
+            )
+            return bool(when(**arguments))
+    return False
 
 
 def column(path: str) -> Callable[..., Any]:

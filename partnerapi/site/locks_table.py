@@ -48,6 +48,7 @@ RUNGS = (
     ),
     Rung("heads of order books, by token", ("marketdata_orderbookhead",)),
     Rung("heads of ledgers, by token", ("issuers_tokenledgerhead",)),
+    Rung("orders of partners, by partner", ("orders of partner",)),
     Rung(
         "accounts, then a user, then ledger accounts, each by id",
         ("accounts_account", "accounts_user", "issuers_ledgeraccount"),

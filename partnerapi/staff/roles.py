@@ -28,7 +28,7 @@ READ = tuple(
         " issuer issuerfinancialdata issuergrant legacyshareholder restriction token"
         " tokenrule",
         "marketdata": "fixsession",
-        "trading": "market order execution",
+        "trading": "market order orderblock execution",
         "partnerapi": "export idempotencyrecord jobrun",
     }.items()
     for model in models.split()
@@ -62,7 +62,7 @@ REGISTER = (
 )  # fmt: skip
 OF_RULES = (Of.RULE, Of.LIFTING)
 OF_CASH = (Of.WITHDRAWAL, Of.ASSIGNMENT, Of.STATEMENT)
-OF_MARKETS = (Of.BUST, Of.REOPEN)
+OF_MARKETS = (Of.BUST, Of.REOPEN, Of.RELEASE)
 ROLES: Mapping[str, tuple[str, ...]] = {
     "Support": (
         *READ,
@@ -78,7 +78,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *rights("accounts", "user userholder", "add", "change"),
         "trading.change_market",
         *kinds("file", *REGISTER, *OF_MARKETS, Of.IDENTITY),
-        *kinds("decide", Of.PRICE, Of.DELIVERY, Of.REOPEN),
+        *kinds("decide", Of.PRICE, Of.DELIVERY, Of.REOPEN, Of.RELEASE),
     ),
     "Compliance": (
         *READ,

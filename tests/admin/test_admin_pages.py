@@ -24,7 +24,7 @@ from issuers.compliance.restrictions import Terms, restrict
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Article, Document, Issuer, Token
 from marketdata.replay.own_book import PARTNER
-from marketdata.trading import market
+from marketdata.trading import controls, market
 from marketdata.trading.market import Placed, Request
 from marketdata.trading.queues import BUY
 from partnerapi.core.backoffice import OwnPage
@@ -52,7 +52,7 @@ READ_ONLY = (
     "IndustryClassificationBenchmark", "JobRun", "Withdrawal",
     "ApprovedHolder", "InvestorAttestation", "InvestorProfile", "IssuerGrant",
     "Restriction",
-    "TokenRule", "Market", "Order",
+    "TokenRule", "Market", "Order", "OrderBlock",
 )  # fmt: skip
 EDITABLE = [model for model in MODELS if model.__name__ not in READ_ONLY]
 ANSWER = b'{"data": {"said": "to the partner"}}'
@@ -91,6 +91,7 @@ SEARCHES = {
     "InvestorAttestation": ("holder-0000020@lumarelle", 1),
     "Market": ("valdas", 1),
     "Order": ("order-7", 1),
+    "OrderBlock": ("obs", 1),
 }
 
 
@@ -145,6 +146,8 @@ def with_orders():
         ],
     )  # fmt: skip
     assert all(isinstance(one, Placed) for one in placed), placed
+    for partner in Partner.objects.all():
+        controls.block(partner.pk, None, None, partner.login)
 
 
 def said():

@@ -18,7 +18,7 @@ from accounts.people.models import Country, User
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry
-from marketdata.trading import judging, market, phases
+from marketdata.trading import controls, judging, market, phases
 from marketdata.trading.models import Phase
 from marketdata.trading.placing import Placed
 from marketdata.trading.queues import BUY
@@ -117,7 +117,13 @@ def states(
     def closed_market() -> dict[str, str]:
         ids = on_market()
         phases.change_phase(UUID(ids["Token"]), Phase.CLOSED, asker())
+        tamper("UPDATE trading_market SET next_phase_at = now() + interval '1 hour'")
         return ids
+
+    def blocked() -> dict[str, str]:
+        partner = account.partner
+        controls.block(partner.pk, account.pk, None, partner.login)
+        return on_market()
 
     def with_rule() -> dict[str, str]:
         ids = on_market()
@@ -159,6 +165,7 @@ def states(
         "MARKET_CLOSED": closed_market,
         "NOT_TRADABLE": lambda: {"Token": str(world.public_token.pk)},
         "ORDER_CHANGED": lambda: on_market(order),
+        "ORDERS_BLOCKED": blocked,
         "ORDER_NOT_OPEN": lambda: on_market(order, cancelled=True),
         "ORDER_VALUE_TOO_LARGE": on_market,
         "PRICE_OUTSIDE_COLLAR": on_market,

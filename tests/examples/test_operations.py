@@ -15,7 +15,8 @@ from tests.waiting import PATIENCE_SECONDS
 
 # They are asked after what they ask about, and in this order.
 LAST = (
-    "account", "export", "idempotentRequest", "placeOrder", "order", "orders",
+    "account", "blockOrders", "orderBlocks", "releaseOrders", "export",
+    "idempotentRequest", "placeOrder", "order", "orders",
     "executions", "amendOrder", "cancelOrder", "placeOrders", "cancelOrders",
     "sandboxActivate", "sandboxDeposit", "sandboxFill", "sandboxAdvanceMarket",
 )  # fmt: skip

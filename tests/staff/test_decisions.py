@@ -25,6 +25,7 @@ from issuers.legacy.models import DeliveryJob
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry
+from marketdata.trading import controls
 from marketdata.trading.phases import change_phase
 from partnerapi.staff.approvals.filing import FORMS
 from partnerapi.staff.approvals.kinds import KINDS
@@ -202,6 +203,11 @@ def reopen(world: World, ana: Client) -> ApprovalRequest:
     change_phase(token.pk, "HALTED", asker(), "Rumours")
     as_committed()
     return asked_on_page(ana, "reopen", token=token.symbol, phase="CONTINUOUS")
+
+
+def release(world: World, ana: Client) -> ApprovalRequest:
+    block = controls.block(world.partner.pk, None, None, asker(), "Runaway")
+    return asked_on_page(ana, "release", block=block)
 
 
 def identity(world: World, ana: Client) -> ApprovalRequest:
@@ -400,6 +406,11 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
             "Reason of the halt": "Rumours",
             "Phase": ("Halted", "Continuous"),
         },
+    ),
+    "RELEASE": (
+        release,
+        "Release of the block of .*",
+        {"Partner": ".*", "Account": "All accounts", "Reason of the block": "Runaway"},
     ),
     "IDENTITY": (
         identity,

@@ -82,6 +82,7 @@ EXPECTED = {
     "marketdata.FixSession": (EVERYBODY, "", "k", ""),
     "trading.Market": (EVERYBODY, "", "o", ""),
     "trading.Order": (EVERYBODY, "", "", ""),
+    "trading.OrderBlock": (EVERYBODY, "", "", ""),
     "partnerapi.Export": (EVERYBODY, "", "", ""),
     "partnerapi.FailedSignIn": ("ck", "", "", ""),
     "partnerapi.IdempotencyRecord": (EVERYBODY, "", "", ""),
@@ -91,7 +92,7 @@ FILED = {
     "MINT": "o", "BURN": "o", "FORCED_TRANSFER": "oc", "REVERSAL": "oc", "PRICE": "o",
     "DELIVERY": "o", "KEY": "k", "CLOSING": "sc", "WITHDRAWAL": "t", "ASSIGNMENT": "t",
     "STATEMENT": "t", "TRANSFER": "o", "REGISTER": "o",
-    "RULE": "c", "LIFTING": "c", "BUST": "o", "REOPEN": "o",
+    "RULE": "c", "LIFTING": "c", "BUST": "o", "REOPEN": "o", "RELEASE": "o",
     "IDENTITY": "o", "GRANT": "k", "DESK": "k",
 }  # fmt: skip
 DECIDED = {
@@ -99,7 +100,7 @@ DECIDED = {
     "DELIVERY": "oc", "KEY": "k", "CLOSING": "c", "WITHDRAWAL": "ct",
     "ASSIGNMENT": "ct", "STATEMENT": "ct", "TRANSFER": "c", "RULE": "c", "LIFTING": "c",
     "BUST": "c", "REGISTER": "c",
-    "REOPEN": "oc",
+    "REOPEN": "oc", "RELEASE": "oc",
     "IDENTITY": "c", "GRANT": "ck", "DESK": "ck",
 }  # fmt: skip
 IMPORTED = {"legacy": "o", "holders": "o", "figures": "o", "issuers": "o", "bank": "t"}

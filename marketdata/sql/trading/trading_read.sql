@@ -7,7 +7,8 @@
 -- raises: restrict_violation
 -- locks: accounts_account (FOR SHARE), accounts_cashhead (FOR NO KEY UPDATE),
 --     issuers_ledgeraccount (FOR SHARE), issuers_tokenledgerhead (FOR UPDATE),
---     marketdata_orderbookhead (FOR NO KEY UPDATE)
+--     marketdata_orderbookhead (FOR NO KEY UPDATE),
+--     orders of partner (advisory, shared)
 CREATE OR REPLACE FUNCTION public.trading_read(
     of_token uuid, accounts uuid[], sides smallint[], prices bigint[], client_ids text[],
     bid bigint, ask bigint, most integer, buys_wanted numeric, sells_wanted numeric,
@@ -54,6 +55,12 @@ BEGIN
     END IF;
     clock := clock_timestamp();
     IF holds THEN
+        -- A block of orders waits until the transaction has ended. Rows that it locked
+        -- instead would be written for every order, and many orders could starve it.
+        PERFORM pg_advisory_xact_lock_shared(
+            hashtextextended('orders of partner' || p.partner_id, 0))
+        FROM (SELECT DISTINCT a.partner_id FROM accounts_account a
+            WHERE a.id = ANY (accounts) ORDER BY a.partner_id) p;
         PERFORM FROM accounts_account a
             WHERE a.id = ANY (accounts) ORDER BY a.id FOR SHARE;
     END IF;
@@ -155,6 +162,14 @@ BEGIN
     RETURN json_build_object(
         'head', head, 'makers', coalesce(makers, '[]'), 'ends', coalesce(ends, '{}'),
         'clients', coalesce(clients, '[]'), 'own', coalesce(own_orders, '[]'),
+        'blocked', CASE WHEN EXISTS (
+            SELECT FROM trading_orderblock b WHERE b.released_at IS NULL) THEN (
+            SELECT json_agg(a.id) FROM accounts_account a
+            WHERE a.id = ANY (accounts) AND EXISTS (
+                SELECT FROM trading_orderblock b WHERE b.released_at IS NULL
+                    AND (b.partner_id = a.partner_id OR b.partner_id IS NULL)
+                    AND (b.account_id = a.id OR b.account_id IS NULL)
+                    AND (b.token_id = of_token OR b.token_id IS NULL))) END,
         'units', (
             SELECT json_agg(json_build_array(u.account, coalesce(b.balance, 0),
                 coalesce(b.reserved, 0)))

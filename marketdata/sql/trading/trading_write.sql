@@ -474,6 +474,12 @@ BEGIN
                     THEN 'fill or kill'
                 WHEN a.status <> 'ACTIVE' THEN 'account'
                 WHEN p.login <> e.actor THEN 'who asked'
+                WHEN EXISTS (SELECT FROM trading_orderblock b
+                    WHERE b.released_at IS NULL
+                        AND (b.partner_id = o.partner_id OR b.partner_id IS NULL)
+                        AND (b.account_id = o.account_id OR b.account_id IS NULL)
+                        AND (b.token_id = of_token OR b.token_id IS NULL))
+                    THEN 'blocks'
                 WHEN o.status = 'OPEN' AND (SELECT count(*) FROM trading_order x
                     WHERE x.account_id = o.account_id AND x.token_id = of_token
                         AND x.status = 'OPEN') > 1000 THEN 'open orders' END AS broken

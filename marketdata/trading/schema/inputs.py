@@ -91,15 +91,25 @@ class CancelOrderInput(graphene.InputObjectType):
     order_id = graphene.ID(name="orderID", required=True, description="The order's id.")
 
 
-class CancelOrdersInput(graphene.InputObjectType):
-    """The orders to cancel: of an account, of a token, or of both; if empty, all your
-    orders.
-    """
+class BlockOrdersInput(graphene.InputObjectType):
+    """Which orders: of an account, for a token, or both; if empty, all your orders."""
 
     account_id = graphene.ID(
         name="accountID", description="Only orders of this account."
     )
     token_id = graphene.ID(name="tokenID", description="Only orders for this token.")
+
+
+class CancelOrdersInput(BlockOrdersInput):
+    """The orders to cancel: of an account, of a token, or of both; if empty, all your
+    orders.
+    """
+
+    block = graphene.Boolean(
+        default_value=False,
+        description="Also block such orders, before any is cancelled, until you call "
+        "`releaseOrders`.",
+    )
 
 
 def check_order(input, at="input"):
@@ -170,6 +180,23 @@ def named_in(caller, input):
     if not account:
         raise no_account()
     return token, account[input["account_id"]]
+
+
+def scope_named(caller, input):
+    """The account and the token that an input names; None where it names none.
+
+    Raises:
+        NotFound
+    """
+    account = token = None
+    if input.get("account_id") is not None:
+        accounts = accounts_named(caller, [input["account_id"]])
+        if not accounts:
+            raise no_account()
+        [account] = accounts.values()
+    if input.get("token_id") is not None:
+        token = token_named(caller, input["token_id"])
+    return account, token
 
 
 def request_of(input, account_id, actor):

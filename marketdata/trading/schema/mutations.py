@@ -1,13 +1,14 @@
 """Orders that partners place, amend and cancel."""
 
 from collections import defaultdict
-from contextlib import contextmanager
+from typing import NamedTuple
 
 import graphene
 
 from accounts.access import Scope, check_scope
 from issuers.schema.compliance import REFUSALS, TransferRefusal
 from marketdata.trading import market
+from marketdata.trading.controls import sweep
 from marketdata.trading.errors import MarketClosed, NotTradable
 from marketdata.trading.groups import Groups
 from marketdata.trading.in_force import OrderStatusReason
@@ -15,17 +16,17 @@ from marketdata.trading.models import Order as OrderModel
 from marketdata.trading.models import OrderStatus
 from marketdata.trading.schema import inputs
 from marketdata.trading.schema.answers import OrderRow, execution_rows, refusals_of
+from marketdata.trading.schema.controls import block
 from marketdata.trading.schema.orders import Execution, Order
+from marketdata.trading.schema.timing import within_time
 from partnerapi.core.errors import (
     BadUserInput,
     NotFound,
     PartnerAPIError,
-    RequestTimeout,
 )
-from partnerapi.core.lock_waits import LockTimeout, name_locked_row
 from partnerapi.graphql.cost import MUTATION, OBJECT, Cost, Field
 from partnerapi.graphql.relay import key_of
-from partnerapi.graphql.resolvers import check_first, in_groups
+from partnerapi.graphql.resolvers import check_first, commits_itself, in_groups
 
 MOST_POINTS, MOST_POINTS_OF_LIST = 70, 15
 """Of what is selected of an answer: the book is held until it is written."""
@@ -33,22 +34,6 @@ TRADE = Cost(points=MUTATION.points, most_below=MOST_POINTS)
 TRADE_LIST = Cost(points=MUTATION.points, most_below=MOST_POINTS_OF_LIST)
 EXECUTIONS = Cost(most=5_000)
 """An order trades with at most so many others at once."""
-
-
-@contextmanager
-def within_time():
-    """Limit the wait for each lock to a request's time.
-
-    Raises:
-        RequestTimeout: nothing was changed.
-    """
-    try:
-        with name_locked_row():
-            yield
-    except LockTimeout as error:
-        raise RequestTimeout(
-            f"{error} Nothing was changed; send the same request again."
-        ) from error
 
 
 def check_place(context, input):
@@ -207,15 +192,21 @@ class CancelOrderPayload(graphene.ObjectType):
         return [OrderRow(order) for order in payloads]
 
 
+class Cancelled(NamedTuple):
+    cancelled: int
+    blocked: bool
+
+
 class CancelOrdersPayload(graphene.ObjectType):
     """Number of orders cancelled."""
 
     cancelled = graphene.Int(
         required=True, description="Number of orders that were OPEN."
     )
-
-    def resolve_cancelled(payloads, info):
-        return payloads
+    blocked = graphene.Boolean(
+        required=True,
+        description="Whether such orders are blocked now, because of `block: true`.",
+    )
 
 
 def own_order(caller, text):
@@ -302,7 +293,7 @@ class Mutation(graphene.ObjectType):
         "response: units in the register, cash in the accounts. While the "
         "order rests, its cash or units are reserved. If it is refused, "
         "with one of the codes NOT_TRADABLE, MARKET_CLOSED, "
-        "ACCOUNT_NOT_ACTIVE, INSUFFICIENT_FUNDS, INSUFFICIENT_UNITS, "
+        "ORDERS_BLOCKED, ACCOUNT_NOT_ACTIVE, INSUFFICIENT_FUNDS, INSUFFICIENT_UNITS, "
         "TICK_SIZE, LOT_SIZE, PRICE_OUTSIDE_COLLAR, ORDER_VALUE_TOO_LARGE, "
         "TOO_MANY_OPEN_ORDERS, TRANSFER_REFUSED and "
         f"DUPLICATE_CLIENT_ORDER_ID, it does not exist. {LOCKS} {SELECTION} "
@@ -350,7 +341,10 @@ class Mutation(graphene.ObjectType):
             description="The orders to cancel; if empty, all your orders.",
         ),
         description="Cancel all open orders of an account, of a token, or all your "
-        f"orders, in one transaction. {LOCKS} Needs the scope `trading:write`.",
+        f"orders, in one transaction. {LOCKS} With `block: true` it first blocks such "
+        "orders, and then cancels market by market. What it has done stays done, even "
+        "if it fails later: send it again. It stores no answer, and each repetition "
+        "blocks anew. Needs the scope `trading:write`.",
     )
 
     @in_groups(Groups(market_of, place_together))
@@ -406,19 +400,19 @@ class Mutation(graphene.ObjectType):
         # It may have ended before the book was ours.
         return cancelled or [own_order(caller, input["order_id"])]
 
+    @commits_itself(lambda input: input["block"])
     @check_first(check_cancel)
     def resolve_cancel_orders(roots, info, input):
         caller = info.context.caller
+        account, token = inputs.scope_named(caller, input)
         orders = OrderModel.objects.filter(partner_id=caller.partner_id)
-        if input.get("account_id") is not None:
-            accounts = inputs.accounts_named(caller, [input["account_id"]])
-            if not accounts:
-                raise inputs.no_account()
-            orders = orders.filter(account__in=accounts.values())
-        if input.get("token_id") is not None:
-            token = inputs.token_named(caller, input["token_id"])
+        if account:
+            orders = orders.filter(account=account)
+        if token:
             orders = orders.filter(token=token)
+        by = OrderStatusReason.BY_PARTNER, caller.login
         with within_time():
-            return [
-                market.cancel_all(orders, OrderStatusReason.BY_PARTNER, caller.login)
-            ]
+            if not input["block"]:
+                return [Cancelled(market.cancel_all(orders, *by), False)]
+            block(caller, account, token)
+            return [Cancelled(sweep(orders, *by), True)]

@@ -55,7 +55,7 @@ from partnerapi.core import lock_waits
 from partnerapi.core.form_fields import EurosField, WholeField
 from partnerapi.staff.approvals.asking import AskForm, OfToken
 from partnerapi.staff.approvals.kinds import KINDS
-from partnerapi.staff.approvals.market_forms import BustForm, ReopenForm
+from partnerapi.staff.approvals.market_forms import BustForm, ReleaseForm, ReopenForm
 from partnerapi.staff.approvals.rule_forms import LiftingForm, RuleForm
 from partnerapi.staff.lookup import as_uuid, link
 
@@ -396,6 +396,7 @@ FORMS: Mapping[str, type[AskForm]] = {
     ApprovalKind.ASSIGNMENT: AssignmentForm,
     ApprovalKind.BUST: BustForm,
     ApprovalKind.REOPEN: ReopenForm,
+    ApprovalKind.RELEASE: ReleaseForm,
     ApprovalKind.IDENTITY: IdentityForm,
     ApprovalKind.GRANT: GrantForm,
     ApprovalKind.DESK: DeskForm,

@@ -18,6 +18,7 @@ from issuers.ocf.approvals import ImportRegister
 from issuers.register.approvals import EnterUnits, SetPrice
 from issuers.register.identities import ChangeIdentity
 from marketdata.trading.busts import BustTrade
+from marketdata.trading.controls import ReleaseOrders
 from marketdata.trading.phases import ReopenMarket
 
 KINDS: Mapping[str, Kind] = {
@@ -41,6 +42,7 @@ KINDS: Mapping[str, Kind] = {
     ApprovalKind.GRANT: GiveGrant(),
     ApprovalKind.REGISTER: ImportRegister(),
     ApprovalKind.DESK: InviteToDesk(),
+    ApprovalKind.RELEASE: ReleaseOrders(),
 }
 
 BY_ASKER: Mapping[str, str] = {

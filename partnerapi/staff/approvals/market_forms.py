@@ -1,4 +1,4 @@
-"""Forms that ask for the reopening of a halted market, and for the bust of a trade."""
+"""Forms that ask for a second person about markets, trades and blocks of orders."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,10 +6,11 @@ from typing import Any
 from django import forms
 
 from marketdata.trading.busts import bust_content, bust_title
-from marketdata.trading.models import Execution, Market, Phase
+from marketdata.trading.controls import release_content, release_title
+from marketdata.trading.models import Execution, Market, OrderBlock, Phase
 from marketdata.trading.phases import reopening_content, reopening_title
 from partnerapi.core.form_fields import WholeField
-from partnerapi.staff.approvals.asking import OfToken
+from partnerapi.staff.approvals.asking import AskForm, OfToken
 
 
 class ReopenForm(OfToken):
@@ -28,6 +29,18 @@ class ReopenForm(OfToken):
             said = f"{token.symbol} has no halted market."
             raise forms.ValidationError({"token": said})
         return reopening_content(market, phase), reopening_title(market, phase)
+
+
+class ReleaseForm(AskForm):
+    field_order = ["block"]
+    block = forms.ModelChoiceField(
+        queryset=OrderBlock.objects.filter(is_staff=True, released_at=None),
+        label="Block",
+    )
+
+    def content_and_title(self) -> tuple[Mapping[str, Any], str]:
+        block = self.cleaned_data["block"]
+        return release_content(block), release_title(block)
 
 
 class BustForm(OfToken):

@@ -9,5 +9,6 @@ class Command(CommandGroup):
         "phase": "marketdata.trading.management.market.phase.Command",
         "bust": "marketdata.trading.management.market.bust.Command",
         "cancel-orders": "marketdata.trading.management.market.cancel_orders.Command",
+        "block": "marketdata.trading.management.market.block.Command",
         "orders": "marketdata.trading.management.market.orders.Command",
     }

@@ -1,0 +1,97 @@
+"""Blocks orders until they are released, and cancels those that rest.
+
+A block is committed on its own, before any market's lock is taken: it does not stand in
+the line of orders. What rests is cancelled after it, market by market.
+"""
+
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from accounts.approvals.four_eyes import Preview, Superseded
+from accounts.approvals.models import ApprovalRequest
+from marketdata.trading import market
+from marketdata.trading.in_force import OrderStatusReason
+from marketdata.trading.models import Order, OrderBlock, OrderStatus
+from partnerapi.core.database import value_of
+
+MOST_BLOCKS = 100
+"""Of a partner that stand, of its own."""
+
+
+def standing_of(partner_id: UUID | str) -> QuerySet[OrderBlock]:
+    """The blocks that stand for a partner: its own, and staff's of it or of all."""
+    of = Q(partner=partner_id) | Q(partner=None)
+    return OrderBlock.objects.filter(of, released_at=None).order_by("blocked_at")
+
+
+def block(
+    partner_id: UUID | str | None,
+    account_id: UUID | None,
+    token_id: UUID | None,
+    actor: str,
+    reason: str = "",
+) -> UUID:
+    """Block orders, and return the block. `actor` is the partner, or of staff.
+
+    Orders under way end before; no order that began before rests afterwards unless it
+    rested already.
+    """
+    with transaction.atomic():
+        made: UUID = value_of(BLOCK, [partner_id, account_id, token_id, reason, actor])
+    return made
+
+
+def release(block_id: UUID, actor: str) -> bool:
+    """Release a block; whether it stood. One of staff's needs an approved request."""
+    with transaction.atomic():
+        stood: bool = value_of(RELEASE, [block_id, actor])
+    return stood
+
+
+def sweep(orders: QuerySet[Order], reason: OrderStatusReason | str, actor: str) -> int:
+    """End the OPEN orders among these, a market and a transaction at a time."""
+    found = orders.order_by().filter(status=OrderStatus.OPEN)
+    ended = 0
+    for token in sorted(set(found.values_list("token", flat=True))):
+        ids = [*found.filter(token=token).values_list("pk", flat=True)]
+        ended += len(market.cancel_each(token, ids, reason, actor))
+    return ended
+
+
+def release_content(of: OrderBlock) -> dict[str, str]:
+    return {"block": str(of.pk)}
+
+
+def release_title(of: OrderBlock) -> str:
+    return f"Release of the {str(of).lower()}"
+
+
+class ReleaseOrders:
+    """A request to release a block of staff's."""
+
+    def preview(self, request: ApprovalRequest) -> Preview:
+        of = self.standing(request)
+        rows = [
+            ("Partner", "", str(of.partner or "All partners")),
+            ("Account", "", str(of.account or "All accounts")),
+            ("Reason of the block", "", of.reason),
+            ("Blocked by", "", of.blocked_by),
+            ("Blocked since", "", f"{of.blocked_at:%Y-%m-%d %H:%M} UTC"),
+        ]
+        return Preview(rows, links={"Partner": of.partner} if of.partner else {})
+
+    def execute(self, request: ApprovalRequest) -> None:
+        release(self.standing(request).pk, request.filed_by.email or "")
+
+    def standing(self, request: ApprovalRequest) -> OrderBlock:
+        blocks = OrderBlock.objects.select_related("partner", "account__user")
+        of = blocks.filter(pk=request.content["block"], released_at=None).first()
+        if of is None:
+            raise Superseded("The block was released.")
+        return of
+
+
+BLOCK = "SELECT trading_block(%s, %s, %s, %s, %s)"
+RELEASE = "SELECT trading_release(%s, %s)"
