@@ -61,6 +61,7 @@ ORDER = [
     "marketdata.fix",
     "marketdata",
     "partnerapi.operations.models",
+    "partnerapi.celery",
     "partnerapi.gateway",
     "partnerapi.exports",
     "partnerapi.desk",
@@ -76,7 +77,6 @@ ORDER = [
     "partnerapi.schema",
     "partnerapi.sandbox",
     "partnerapi.site",
-    "partnerapi.celery",
     "partnerapi.operations",
     "partnerapi",
 ]

@@ -17,6 +17,7 @@ from accounts.approvals.models import ApprovalKind
 from partnerapi.core.authors import written_by
 from partnerapi.staff.register.delivery.choosing import MAY_DELIVER, MAY_VIEW
 from partnerapi.staff.register.imports import KINDS as IMPORTS
+from partnerapi.staff.work import WORK
 
 READ = tuple(
     f"{app}.view_{model}"
@@ -77,6 +78,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *rights("issuers", "article issuerfinancialdata", "add", "change", "delete"),
         *rights("accounts", "user userholder", "add", "change"),
         "trading.change_market",
+        "partnerapi.add_jobrun",
         *kinds("file", *REGISTER, *OF_MARKETS, Of.IDENTITY),
         *kinds("decide", Of.PRICE, Of.DELIVERY, Of.REOPEN, Of.RELEASE),
     ),
@@ -84,6 +86,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *READ,
         *CASH,
         *WATCH,
+        "partnerapi.add_jobrun",
         "accounts.change_account",
         "accounts.add_investorchange",
         *rights("issuers", "restriction approvedholder", "add"),
@@ -107,6 +110,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         "accounts.change_apikey",
         "issuers.change_issuergrant",
         "marketdata.change_fixsession",
+        "partnerapi.change_failedsignin",
         "accounts.change_deskmember",
         *kinds("file", Of.KEY, Of.GRANT, Of.DESK),
         *kinds("decide", Of.KEY, Of.GRANT, Of.DESK),
@@ -248,6 +252,7 @@ def table() -> Iterator[tuple[str, list[Row]]]:
         yield str(model._meta.verbose_name_plural), [*of_model(registered[model])]
     yield "pages", [row(name, *names) for name, names in PAGES.items()]
     yield "imports", [row(each.title, *each.permissions) for each in IMPORTS.values()]
+    yield "work", [row(each.title, each.right) for each in WORK.values()]
     for action, verb in (("file", "request"), ("decide", "decide")):
         rows = [row(kind.label, *kinds(action, kind)) for kind in ApprovalKind]
         yield f"requests: {verb}", rows

@@ -26,7 +26,7 @@ from accounts.people.models import User
 from partnerapi.core.backoffice import BoundedPaginator
 from partnerapi.core.form_fields import NumberField, WholeField
 from partnerapi.gateway.requests import address_of
-from partnerapi.staff import find, roles
+from partnerapi.staff import find, roles, work
 from partnerapi.staff.approvals import filing, together
 from partnerapi.staff.authentication import passkeys
 from partnerapi.staff.authentication.second_factor import (
@@ -131,6 +131,7 @@ class BackOffice(admin.AdminSite):
             ("deliveries/<uuid:pk>/lines.csv", jobs.download_lines, "delivery_csv"),
             ("ask/<slug:kind>/", filing.ask_for, "ask"),
             ("approve/", together.approve_together, "approve_together"),
+            ("do/<slug:name>/", work.show_work, "work"),
             ("log/", log.show_log, "log"),
             ("passkeys/", passkeys.show_passkeys, "passkeys"),
             ("roles/", roles.show_roles, "roles"),

@@ -22,6 +22,7 @@ from marketdata.trading.models import Order
 from partnerapi.sandbox.data.approvals import ASKER, approved_key, colleague
 from partnerapi.staff import roles
 from partnerapi.staff.approvals.filing import FORMS
+from partnerapi.staff.work import WORK
 from tests.accounts.money import approve, new_account, new_partner
 from tests.accounts.money import deposit as deposit_cash
 from tests.approved import desk
@@ -120,7 +121,11 @@ OWN_PAGES = {
     "delivery_job": EVERYBODY, "delivery_progress": EVERYBODY,
     "delivery_csv": EVERYBODY,
 }  # fmt: skip
-ASKED_ELSEWHERE = {"approve_together", "import", "import_preview", "ask"}
+ASKED_ELSEWHERE = {"approve_together", "import", "import_preview", "ask", "work"}
+WORKED = {
+    "open-account": "sc", "assign-compids": "k", "open-market": "o",
+    "cancel-orders": "o", "unlock-sign-in": "k", "run-check": "oc",
+}  # fmt: skip
 """Pages whose parts each ask for a right of their own."""
 
 
@@ -228,6 +233,11 @@ def test_every_page_answers_each_role_as_expected(
         page = reverse(f"admin:{name}", args=arguments)
         answered = [answers(client, page) for client in clients.values()]
         assert answered == told[name] == may(letters), name
+    assert set(WORKED) == set(WORK)
+    for name, letters in WORKED.items():
+        page = reverse("admin:work", args=[name])
+        answered = [answers(client, page) for client in clients.values()]
+        assert answered == may(letters), name
     for kind in FORMS:
         page = reverse("admin:ask", args=[kind.lower()])
         answered = [answers(client, page) for client in clients.values()]

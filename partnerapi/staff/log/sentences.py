@@ -36,6 +36,11 @@ VERBS = {
 TITLED = {"Request", "Approval", "Refusal", "Taken back", "Execution", "Overtaken"}
 ENTRY = re.compile(r"entry (\d+), units (\d+), supply (\d+)")
 JOB = re.compile(r"(\d+) lines, source (\w+), delivered (\d+), refused (\d+)")
+WORKED = re.compile(
+    r"(.*?): (Opened|Assigned|Cancelled|Unlocked|Started|Ordered) ([^:]+): (.*)",
+    re.DOTALL,
+)
+"""What `work` does: the row, the verb, what was done, and the reason."""
 LONGEST = 300
 
 
@@ -151,6 +156,9 @@ def said_of(line: Line) -> tuple[str, str, str]:
         return VERBS[what], plural(int(count), "line"), rest
     if what == "Update":
         return VERBS[what], thing, changed(line)
+    if what.startswith("Page: ") and (found := WORKED.fullmatch(after)):
+        row, verb, done, reason = found.groups()
+        return verb.lower(), f"{done}, {row}", reason
     if what.startswith("Page: "):
         return VERBS[what], f"{(line.kind or '').lower()} {after}".strip(), ""
     return VERBS.get(what, what), thing, ""

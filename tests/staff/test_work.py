@@ -1,0 +1,200 @@
+"""What one member of staff does at once, from a form, and what the log says of it."""
+
+from datetime import time
+from typing import Any
+
+import pytest
+from celery.signals import before_task_publish
+from django.contrib.auth.models import Group
+from django.test import Client
+
+from accounts.accounts.models import Account
+from accounts.people.models import User
+from issuers.models import Token
+from marketdata.models import FixSession
+from marketdata.trading.models import Market, Order
+from partnerapi.staff.work import WORK
+from tests.accounts.money import new_partner
+from tests.issuers.register import new_issuer, people
+from tests.marketdata.trading.trading import (
+    buy,
+    deposit,
+    new_clients,
+    new_market,
+    placed,
+)
+from tests.owner import appoint, as_committed
+
+pytestmark = pytest.mark.django_db
+REASON = "Asked by phone"
+
+
+def signed_in(role: str) -> Client:
+    user = User.objects.create_user(
+        "olga@staff.example",
+        "correct horse battery",
+        type=User.Type.INDIVIDUAL,
+        first_name="Olga",
+        last_name="Okoro",
+        is_staff=True,
+    )
+    user.groups.add(Group.objects.get(name=role))
+    appoint(user)
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def send(client: Client, name: str, /, **given: object) -> Any:
+    answer = client.post(f"/admin/do/{name}/", {"reason": REASON} | given, follow=True)
+    as_committed()
+    return answer
+
+
+def problem(answer: Any) -> str:
+    [said] = answer.context["form"].non_field_errors()
+    return str(said)
+
+
+def said(staff: Client) -> str:
+    """The newest line of the log, as one sentence."""
+    for line in staff.get("/admin/log/").context["sentences"]:
+        if line.line.what.startswith("Page: "):
+            return f"{line.who} {line.verb} {line.thing} {line.rest}"
+    raise AssertionError("the log has no such line")
+
+
+def test_each_work_has_a_test():
+    with open(__file__) as text:
+        source = text.read()
+    assert [name for name in WORK if f'"{name}"' not in source] == []
+
+
+def test_an_account_is_opened(staff: Client):
+    partner, [client] = new_partner(), people(1)
+    given = {"partner": partner.login, "client": f"User|{client.pk}"}
+    support = signed_in("Support")
+    page = send(support, "open-account", **given)
+    account = Account.objects.get(partner=partner)
+    assert (account.status, account.user_id) == ("PENDING", client.pk)
+    assert page.redirect_chain[-1][0] == f"/admin/account/{account.pk}/"
+    assert said(staff).startswith("Olga Okoro opened the account, ")
+    assert said(staff).endswith(REASON)
+    assert "already has an account" in problem(send(support, "open-account", **given))
+    given["client"] = "otto@none.example"
+    assert "There is no user" in problem(send(support, "open-account", **given))
+    assert Account.objects.filter(partner=partner).count() == 1
+
+
+def test_compids_are_assigned(staff: Client):
+    partner, manager = new_partner(), signed_in("Key manager")
+    send(manager, "assign-compids", partner=partner.login, count=2)
+    bound = FixSession.objects.filter(partner=partner).values_list("comp_id", flat=True)
+    assert len(bound) == 2
+    assert f"assigned {', '.join(sorted(bound))}, " in said(staff)
+    more = send(manager, "assign-compids", partner=partner.login, count=4)
+    assert "may have" in problem(more)
+    assert FixSession.objects.filter(partner=partner).count() == 2
+
+
+def test_a_market_is_opened(staff: Client):
+    token = Token.objects.create(
+        issuer=new_issuer(),
+        symbol="OPENME",
+        name="Open me",
+        market_type=Token.MarketType.SECONDARY_MARKET,
+    )
+    given: dict[str, object] = {
+        "token": "openme", "opens": "09:00", "closes": "17:30", "weekdays_only": "on",
+        "tick": "0.05", "lot": "10", "collar": "15",
+    }  # fmt: skip
+    operations = signed_in("Operations")
+    assert "no price" in problem(send(operations, "open-market", **given))
+    send(operations, "open-market", **given, reference_price="12,50")
+    market = Market.objects.get(token=token)
+    assert (market.tick_cents, market.lot_units, market.collar_bps) == (5, 10, 1_500)
+    assert (market.reference_price, market.phase) == (1_250, "CLOSED")
+    assert (market.session_opens, market.session_closes) == (time(9), time(17, 30))
+    assert "opened the market, Market of OPENME" in said(staff)
+    again = send(operations, "open-market", **given, reference_price="12.50")
+    assert "Only a token on the secondary market" in problem(again)
+
+
+def test_orders_are_cancelled_once_their_number_was_seen(staff: Client):
+    token, other, clients = new_market(), new_market(), new_clients(2)
+    for client in clients:
+        deposit(client, 10_000)
+        placed(token, buy(client, 5, 100))
+        placed(other, buy(client, 5, 100))
+    operations = signed_in("Operations")
+    first = {"account": str(clients[0].pk), "token": token.symbol}
+
+    def open_orders() -> list[tuple[Any, Any]]:
+        rows = Order.objects.filter(status="OPEN").order_by("id")
+        return [*rows.values_list("token", "account")]
+
+    assert "Name an order" in problem(send(operations, "cancel-orders"))
+    asked = send(operations, "cancel-orders", **first)
+    assert "1 open order of" in problem(asked)
+    assert len(open_orders()) == 4
+    assert 'name="confirmed" value="1"' in asked.content.decode()
+    send(operations, "cancel-orders", **first, confirmed=1)
+    assert len(open_orders()) == 3
+    assert (token.pk, clients[0].pk) not in open_orders()
+    ended = Order.objects.get(token=token, account=clients[0])
+    assert (ended.status, ended.status_reason) == ("CANCELLED", "BY_STAFF")
+    assert "Olga Okoro cancelled 1 open order, " in said(staff)
+    partner = {"partner": clients[1].partner.login}
+    assert "3 open orders of" in problem(send(operations, "cancel-orders", **partner))
+    changed = send(operations, "cancel-orders", **partner, confirmed=4)
+    assert "3 open orders of" in problem(changed)
+    send(operations, "cancel-orders", **partner, confirmed=3)
+    assert open_orders() == []
+    order = {"order": f"Order|{ended.pk}"}
+    assert "No open order fits" in problem(send(operations, "cancel-orders", **order))
+    unknown = {"token": "NOPE"}
+    assert "no token NOPE" in problem(send(operations, "cancel-orders", **unknown))
+
+
+def test_a_sign_in_is_unlocked(staff: Client):
+    User.objects.create_user(
+        "sam2@example.com", "a right password 1", type="INDIVIDUAL", last_name="S",
+        first_name="", is_staff=True,
+    )  # fmt: skip
+    manager = signed_in("Key manager")
+
+    def sign_in(password: str) -> int:
+        given = {"username": "Sam2@example.com", "password": password}
+        return Client().post("/admin/login/", given).status_code
+
+    for _ in range(5):
+        sign_in("wrong")
+    assert sign_in("a right password 1") == 429
+    done = send(manager, "unlock-sign-in", login="Sam2@example.com")
+    assert "Unlocked the sign-in." in done.content.decode()
+    assert sign_in("a right password 1") == 302
+    lines = staff.get("/admin/log/").content.decode()
+    assert "unlocked" in lines
+    again = send(manager, "unlock-sign-in", login="sam2@example.com")
+    assert "is not locked" in problem(again)
+    nobody = send(manager, "unlock-sign-in", login="who@example.com")
+    assert "No member of staff" in problem(nobody)
+
+
+def test_a_check_is_handed_to_a_worker(staff: Client):
+    sent: list[str] = []
+
+    def note(sender: str, **more: object) -> None:
+        sent.append(sender)
+
+    before_task_publish.connect(note)
+    try:
+        operations = signed_in("Operations")
+        send(operations, "run-check", check="verify_cash")
+    finally:
+        before_task_publish.disconnect(note)
+    assert sent == ["partnerapi.operations.tasks.verify_cash"]
+    assert "started the job verify cash" in said(staff)
+    refused = send(operations, "run-check", check="prune_events")
+    assert "check" in refused.context["form"].errors
+    assert len(sent) == 1
