@@ -4,6 +4,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError
+from django.utils import timezone
 
 from issuers.register import statements
 from issuers.register.verification import verify
@@ -74,8 +75,8 @@ def load_statement(file: Path, public_key: str | None) -> dict[str, Any]:
 def findings(statement: dict[str, Any] | None, file: Path) -> Iterator[Finding]:
     yield from verify()
     if statement is not None:
-        wrong = list(statements.differences(statement))
-        # The names of holders count as one more.
-        covered = len(statement["tokens"]) + len(statement["tables"]) + 1
+        wrong = list(statements.differences(statement, timezone.now()))
+        # The names of holders and the policies count as one more each.
+        covered = len(statement["tokens"]) + len(statement["tables"]) + 2
         rule = f"the register agrees with {file.name}"
         yield Finding(rule, covered, len(wrong), wrong)

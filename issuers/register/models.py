@@ -541,6 +541,28 @@ class StatedToken(models.Model):
         return f"{self.token} in statement {self.statement_id}"
 
 
+class StatedRows(models.Model):
+    """What one statement says of the rows of a table that came since the one before.
+
+    The digest is of the rows' commitments: `issuers/register/stated_rows.py`.
+    """
+
+    pk = models.CompositePrimaryKey("name", "statement_id")
+    name = models.CharField(max_length=80, help_text="Of the table.")
+    statement = models.ForeignKey(
+        Statement, models.PROTECT, related_name="rows", db_index=False
+    )
+    columns = models.JSONField()
+    since = models.DateTimeField(null=True, help_text="Null: all before.")
+    until = models.DateTimeField()
+    rows = models.BigIntegerField()
+    seed = models.BinaryField(max_length=16, help_text="Of the salts of its rows.")
+    digest = models.BinaryField(max_length=32)
+
+    def __str__(self):
+        return f"{self.name} in statement {self.statement_id}"
+
+
 class HolderSalt(models.Model):
     """The salt of a holder in a token's register, which opens its commitments."""
 

@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import (
 from django.db import IntegrityError, transaction
 
 from issuers.register.holding_trees import HoldingTrees, Stated
-from issuers.register.models import StatedToken, Statement, StatementKey
+from issuers.register.models import StatedRows, StatedToken, Statement, StatementKey
 from partnerapi.core.times import to_rfc3339
 
 EMPTY = hashlib.sha256(b"").digest()
@@ -130,6 +130,7 @@ def trees_of(tokens: Sequence[Mapping[str, Any]], at: datetime) -> HoldingTrees:
 def publish(
     content: Mapping[str, Any],
     trees: HoldingTrees,
+    rows: Sequence[StatedRows],
     key: Ed25519PrivateKey,
     at: datetime,
     least: int,
@@ -205,6 +206,9 @@ def publish(
             )
             for token, r in records.items()
         )
+        for one in rows:
+            one.statement = statement
+        StatedRows.objects.bulk_create(rows)
         trees.save(number)
     return statement
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import (
@@ -29,12 +29,21 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import (
 )
 from django.db import connection, transaction
 
+from accounts.approvals.models import ApprovalPolicy
 from accounts.approvals.verification import kinds_signed, passkeys_stated
 from accounts.passkeys.models import Passkey
 from issuers.register.chains import Chain, digest_after
 from issuers.register.holding_trees import HoldingTrees
+from issuers.register.models import StatedRows
 from issuers.register.names import name_at
 from issuers.register.publication import publish, trees_of
+from issuers.register.stated_rows import (
+    TABLES,
+    Kept,
+    digest_over,
+    rows_differ,
+    state_rows,
+)
 from partnerapi.core.chains import rows_of
 from partnerapi.core.database import SCHEMA_FIRST
 
@@ -42,27 +51,6 @@ SETTLED = timedelta(hours=1)
 """Older rows have been committed: no transaction takes as long."""
 
 
-class Kept(NamedTuple):
-    """A table whose rows are forever: what they are ordered by, and their time."""
-
-    name: str
-    key: str
-    time: str
-
-
-TABLES = (
-    Kept("accounts_accountstatuschange", "id", "recorded_at"),
-    Kept("accounts_approvalrequest", "id", "filed_at"),
-    Kept("accounts_approvaldecision", "request_id", "decided_at"),
-    Kept("accounts_assertion", "id", "made_at"),
-    Kept("accounts_userholdername", "id", "replaced_at"),
-    Kept("issuers_legacyshareholder", "id", "delivered_at"),
-    Kept("django_admin_log", "id", "action_time"),
-    Kept("marketdata_trade", "token_id, sequence", "at"),
-    Kept("accounts_cashtransaction", "id", "at"),
-    Kept("accounts_rowchange", "id", "at"),
-    Kept("trading_orderevent", "token_id, number", "at"),
-)
 CHAINS = {
     "entries": (Chain.ENTRIES, "entryDigest"),
     "prices": (Chain.PRICES, "priceDigest"),
@@ -84,9 +72,9 @@ def write_statement(directory: Path, key: Ed25519PrivateKey, at: datetime) -> Pa
         WrongStatementError: the last file is none.
     """
     earlier = sorted(directory.glob("register-*.statement"))
-    content, trees = take_statement(at)
+    content, trees, rows = take_statement(at)
     least = last_named(earlier[-1]) if earlier else 0
-    public = publish(content, trees, key, at, least)
+    public = publish(content, trees, rows, key, at, least)
     said = content | {
         "statement": public.number,
         "statementDigest": public.digest,
@@ -121,8 +109,13 @@ def last_named(file: Path) -> int:
     return said.get("statement", 0)
 
 
-def take_statement(at: datetime) -> tuple[dict[str, Any], HoldingTrees]:
-    """The content of a statement and its trees, as of one state of the database."""
+def take_statement(
+    at: datetime,
+) -> tuple[dict[str, Any], HoldingTrees, list[StatedRows]]:
+    """The content of a statement, its trees, and what it says of rows of other tables.
+
+    All are of one state of the database.
+    """
     until = at - SETTLED
     with one_state(), connection.cursor() as cursor:
         cursor.execute(HEADS)
@@ -133,19 +126,17 @@ def take_statement(at: datetime) -> tuple[dict[str, Any], HoldingTrees]:
         ]
         cursor.execute("SELECT id::text FROM issuers_issuer ORDER BY id")
         issuers = [issuer for (issuer,) in cursor.fetchall()]
-        tables = []
-        for table in TABLES:
-            columns = columns_of(table.name)
-            rows, digest = table_digest(table, columns, until)
-            tables.append(
-                {
-                    "table": table.name,
-                    "columns": columns,
-                    "until": until.isoformat(),
-                    "rows": rows,
-                    "digest": digest,
-                }
-            )
+        stated = [state_rows(table, until) for table in TABLES]
+        tables = [
+            {
+                "table": table.stated_name,
+                "until": until.isoformat(),
+                "rows": sum(one.rows for one in parts),
+                "digest": digest_over(parts),
+            }
+            for table, parts in zip(TABLES, stated, strict=True)
+        ]
+        policies = policies_now()
         rows, digest = names_digest(tokens, until)
         names = {"until": until.isoformat(), "rows": rows, "digest": digest}
         passkeys, signed_kinds = passkeys_stated(), kinds_signed()
@@ -157,9 +148,10 @@ def take_statement(at: datetime) -> tuple[dict[str, Any], HoldingTrees]:
         "tables": tables,
         "names": names,
         "passkeys": passkeys,
+        "policies": policies,
         "signedKinds": signed_kinds,
     }
-    return content, trees
+    return content, trees, [parts[-1] for parts in stated]
 
 
 def read_statement(path: Path, key: Ed25519PublicKey) -> dict[str, Any]:
@@ -181,8 +173,10 @@ def read_statement(path: Path, key: Ed25519PublicKey) -> dict[str, Any]:
     return said
 
 
-def differences(said: dict[str, Any]) -> Iterator[str]:
-    """Differences between the register and a statement, a sentence each."""
+def differences(said: dict[str, Any], at: datetime) -> Iterator[str]:
+    """Differences between the register at the instant `at` and a statement, a sentence
+    each.
+    """
     with one_state():
         yield from token_differences(said)
         for token in said["tokens"]:
@@ -195,7 +189,8 @@ def differences(said: dict[str, Any]) -> Iterator[str]:
                         f"digest is {now}, not {token[digest]}."
                     )
         yield from late_additions(said)
-        yield from table_differences(said["tables"])
+        yield from table_differences(said["tables"], at)
+        yield from policy_differences(said.get("policies", policies_now()))
         stated = said["names"]
         until = datetime.fromisoformat(stated["until"])
         rows, now = names_digest(said["tokens"], until)
@@ -207,9 +202,13 @@ def differences(said: dict[str, Any]) -> Iterator[str]:
             )
 
 
-def table_differences(tables: list[dict[str, Any]]) -> Iterator[str]:
+def table_differences(tables: list[dict[str, Any]], at: datetime) -> Iterator[str]:
     """Tables of a statement whose covered rows have changed."""
     for stated in tables:
+        # Statements of before name the columns, and digest all rows at once.
+        if "columns" not in stated:
+            yield from rows_differ(stated, at)
+            continue
         table = next(one for one in TABLES if one.name == stated["table"])
         until = datetime.fromisoformat(stated["until"])
         rows, now = table_digest(table, stated["columns"], until)
@@ -218,6 +217,30 @@ def table_differences(tables: list[dict[str, Any]]) -> Iterator[str]:
                 f"The rows of {table.name} until {stated['until']} are not those "
                 f"that were stated: {rows:,} instead of {stated['rows']:,}, and "
                 f"their digest is {now}, not {stated['digest']}."
+            )
+
+
+def policies_now() -> dict[str, dict[str, Any]]:
+    """Which actions need a second person, by kind."""
+    return {
+        policy.kind: {
+            "isRequired": policy.is_required,
+            "fromAmount": policy.from_amount and str(policy.from_amount),
+            "fromTotal": policy.from_total and str(policy.from_total),
+            "allowsCode": policy.allows_code,
+        }
+        for policy in ApprovalPolicy.objects.order_by("kind")
+    }
+
+
+def policy_differences(stated: dict[str, Any]) -> Iterator[str]:
+    """Policies that are others now; only the owner of the tables changes them."""
+    now = policies_now()
+    for kind in sorted(stated.keys() | now.keys()):
+        if stated.get(kind) != now.get(kind):
+            yield (
+                f"The policy of {kind} is {json.dumps(now.get(kind))}, and was stated "
+                f"as {json.dumps(stated.get(kind))}."
             )
 
 
@@ -297,12 +320,6 @@ def one_state() -> Iterator[None]:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             cursor.execute(SCHEMA_FIRST)
         yield
-
-
-def columns_of(table: str) -> list[str]:
-    with connection.cursor() as cursor:
-        described = connection.introspection.get_table_description(cursor, table)
-    return sorted(column.name for column in described)
 
 
 def digest_of(file: Path) -> str:

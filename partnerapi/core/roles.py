@@ -128,6 +128,7 @@ APPLICATION: Mapping[str, str] = {
     "issuers_legacyshareholderchange": "SELECT, INSERT, DELETE",
     "issuers_restriction": READ,
     "issuers_statedtoken": APPEND,
+    "issuers_statedrows": APPEND,
     "issuers_statement": APPEND,
     "issuers_statementkey": APPEND,
     # Tables of the past list a token from its creation on.

@@ -38,7 +38,8 @@ STATED = """query ($id: ID!) { token(id: $id) {
 
 SET_BACK = """DELETE FROM issuers_holdersalt; DELETE FROM issuers_holdercommitment;
     DELETE FROM issuers_holdingtree; DELETE FROM issuers_holdingpage;
-    DELETE FROM issuers_statedtoken; DELETE FROM issuers_statement"""
+    DELETE FROM issuers_statedtoken; DELETE FROM issuers_statedrows;
+    DELETE FROM issuers_statement"""
 
 
 def new_key() -> str:

@@ -71,6 +71,11 @@ CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
     EXECUTE FUNCTION public.accounts_refuse_snapshot();
 
 CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_statedrows FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
     ON public.issuers_statedtoken FOR EACH STATEMENT
     WHEN (current_setting('transaction_isolation') <> 'read committed')
     EXECUTE FUNCTION public.accounts_refuse_snapshot();

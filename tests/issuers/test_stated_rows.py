@@ -1,0 +1,172 @@
+"""What statements say of other tables, and that the owner's rewrites are seen."""
+
+import base64
+import io
+import json
+import secrets
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.utils import timezone
+
+from issuers.compliance import restrictions
+from issuers.compliance.restrictions import Terms
+from issuers.register.models import StatedRows
+from issuers.register.stated_rows import TABLES
+from issuers.register.statements import private_key, write_statement
+from partnerapi.sandbox.data.approvals import ASKER
+from tests.accounts.test_cash_chains import LARGER
+from tests.issuers.test_publication import SET_BACK
+from tests.marketdata.trading.trading import (
+    buy,
+    deposit,
+    give,
+    new_clients,
+    new_market,
+    placed,
+    sell,
+)
+from tests.owner import tamper
+
+pytestmark = pytest.mark.django_db(transaction=True)
+LATER = timedelta(hours=2)
+"""A statement covers rows that are older than an hour."""
+
+
+def verify(statement: Path) -> str:
+    said = io.StringIO()
+    with suppress(CommandError):
+        call_command("verify", "register", against=statement, stdout=said)
+    return said.getvalue()
+
+
+@pytest.fixture
+def write(settings: Any, tmp_path: Path) -> Any:
+    """Writes the statement of an instant from now on."""
+    settings.PARTNER_API_STATEMENT_KEY = base64.b64encode(
+        secrets.token_bytes(32)
+    ).decode()
+    key = private_key(settings.PARTNER_API_STATEMENT_KEY)
+
+    def write(later: timedelta = LATER) -> Path:
+        return write_statement(tmp_path, key, timezone.now() + later)
+
+    return write
+
+
+@pytest.fixture
+def trading() -> None:
+    """Two clients with money, units, orders, a trade and a freeze, by two people."""
+    token = new_market()
+    buyer, seller = new_clients(2)
+    deposit(buyer, 100_000)
+    give(token, {seller: 50})
+    placed(token, sell(seller, 5, 100))
+    placed(token, buy(buyer, 5, 100))
+    restrictions.restrict(seller.user, Terms("FREEZE", "a court"), ASKER)
+
+
+REWRITES = {
+    "a deposit of more": (LARGER, "cash_entry_lines"),
+    "another decider": (
+        "UPDATE accounts_approvaldecision SET decided_by_id = (SELECT u.id"
+        " FROM accounts_user u WHERE u.id <> decided_by_id LIMIT 1)",
+        "accounts_approvaldecision",
+    ),
+    "no outcome": (
+        "DELETE FROM accounts_approvaloutcome WHERE request_id ="
+        " (SELECT request_id FROM accounts_approvaloutcome LIMIT 1)",
+        "accounts_approvaloutcome",
+    ),
+    "a mint by one person": (
+        "UPDATE accounts_approvalpolicy SET is_required = FALSE WHERE kind = 'MINT'",
+        "The policy of MINT is",
+    ),
+    "no freeze": ("DELETE FROM issuers_restriction", "issuers_restriction"),
+    "a freeze of another reason": (
+        "UPDATE issuers_restriction SET reason = 'a mistake'",
+        "issuers_restriction",
+    ),
+    "no change of a row": (
+        "DELETE FROM accounts_rowchange WHERE id ="
+        " (SELECT max(id) FROM accounts_rowchange WHERE id NOT IN"
+        " (SELECT change_id FROM accounts_staffchange))",
+        "accounts_rowchange",
+    ),
+    "another actor of an order": (
+        "UPDATE trading_orderevent SET actor = 'another'",
+        "trading_orderevent",
+    ),
+    "an event less": (
+        "DELETE FROM issuers_event WHERE id = (SELECT id FROM issuers_event LIMIT 1)",
+        "issuers_event",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REWRITES)
+def test_each_of_the_owners_nine_rewrites_is_seen(trading: None, write: Any, what: str):
+    statement = write()
+    tampering, found = REWRITES[what]
+    assert found not in verify(statement)
+    tamper(tampering)
+    assert found in verify(statement)
+
+
+def test_a_later_statement_covers_what_earlier_ones_did(trading: None, write: Any):
+    write()
+    second = write(2 * LATER)
+    assert len(TABLES) == StatedRows.objects.filter(statement=2).count()
+    assert not StatedRows.objects.filter(statement=2).exclude(rows=0).exists()
+    tamper("UPDATE trading_orderevent SET actor = 'another'")
+    assert "The rows of trading_orderevent until" in verify(second)
+
+
+def test_digests_that_were_made_again_are_seen(trading: None, write: Any):
+    statement = write()
+    tamper("UPDATE issuers_statedrows SET seed = sha256(seed)")
+    assert "The rows of trading_orderevent until" in verify(statement)
+    tamper("UPDATE issuers_statedrows SET digest = sha256(seed)")
+    assert "What earlier statements say of trading_orderevent" in verify(statement)
+    tamper("DELETE FROM issuers_statedrows")
+    assert "What earlier statements say of trading_orderevent" in verify(statement)
+
+
+def test_a_row_of_the_past_that_came_later_is_seen(trading: None, write: Any):
+    statement = write()
+    tamper(
+        "INSERT INTO accounts_rowchange (at, table_name, row_id, operation, who,"
+        " source, request_id)"
+        " VALUES ('2020-01-01Z', 'x', '1', 'UPDATE', 'me', 'SQL', '')"
+    )
+    assert "The rows of accounts_rowchange until" in verify(statement)
+
+
+def test_the_public_digests_tell_nothing_of_rows(trading: None, write: Any):
+    """The same rows have other digests in another statement."""
+    stated = []
+    for _ in range(2):
+        file = write()
+        details = Client().get("/statements/1").content.splitlines()[2]
+        stated.append(json.loads(details)["tables"])
+        tamper(SET_BACK)
+        file.unlink()
+    first, second = stated
+    assert {*first} == {*second} == {table.stated_name for table in TABLES}
+    full = {"trading_orderevent", "issuers_event", "cash_entry_lines"}
+    assert not any(first[name] == second[name] for name in full)
+
+
+def test_events_that_may_be_pruned_are_not_compared(trading: None, write: Any):
+    statement = write()
+    tamper(
+        "UPDATE issuers_statedrows SET until = until - interval '60 days'"
+        " WHERE name = 'issuers_event'; DELETE FROM issuers_event"
+    )
+    said = verify(statement)
+    assert "The rows of issuers_event" not in said
