@@ -1,5 +1,6 @@
 """A user's account with a partner: its status, and every change of it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -7,13 +8,14 @@ import uuid_utils.compat as uuid
 from django.db import IntegrityError, models, transaction
 from django.db.models import Q, Value
 from django.db.models.functions import Greatest, Now
+from django.utils import timezone
 
 from accounts.access import OF_ACCOUNTS, Caller
 from accounts.keys.models import Partner
 from accounts.people.followers import change_and_follow
 from accounts.people.models import User
 from partnerapi.core.constraints import check
-from partnerapi.core.database import ClockTimestamp, constraint_of
+from partnerapi.core.database import ClockTimestamp, constraint_of, rows_of
 from partnerapi.core.errors import PartnerAPIError
 from partnerapi.core.locks import lock
 
@@ -213,11 +215,9 @@ class Account(models.Model):
             locked = Account.objects.get(pk=self.pk)
             previous = AccountStatus(locked.status)
             if status != previous:
-                allowed = allowed_statuses(previous, actor.rights)
-                if status not in allowed:
-                    raise refused_move(previous, status, allowed)
+                locked.check_move(status, actor)
                 if status == AccountStatus.CLOSED:
-                    locked.check_empty()
+                    check_empty(lock(HELD_CASH, [self.pk]))
                 # Times in a history never run backwards.
                 at = Greatest(Value(locked.updated_at), ClockTimestamp())
                 locked.record(previous, AccountStatus(status), actor, reason, at)
@@ -239,12 +239,24 @@ class Account(models.Model):
         self.refresh_from_db()
         return previous
 
-    def check_empty(self) -> None:
-        [(cents,)] = lock(HELD_CASH, [self.pk])
-        if cents:
-            raise AccountNotEmpty(
-                "The account has cash and cannot be CLOSED. Withdraw the cash first."
-            )
+    def try_status(self, status: str, actor: Actor, reason: str | None) -> None:
+        """Make this object what `change_status` would leave; lock and write nothing.
+
+        Raises:
+            InvalidStatusTransition, AccountNotEmpty
+        """
+        if status == self.status:
+            return
+        self.check_move(status, actor)
+        if status == AccountStatus.CLOSED:
+            check_empty(rows_of(CASH, [self.pk]))
+        self.status, self.status_reason = status, reason
+        self.updated_at = max(self.updated_at, timezone.now())
+
+    def check_move(self, status: str, actor: Actor) -> None:
+        allowed = allowed_statuses(self.status, actor.rights)
+        if status not in allowed:
+            raise refused_move(AccountStatus(self.status), status, allowed)
 
     def record(
         self,
@@ -273,11 +285,23 @@ HELD_CASH = """
     SELECT h.balance FROM accounts_cashaccount c, accounts_hold_cash(ARRAY[c.id]) h
     WHERE c.account_id = %s
 """
+CASH = """
+    SELECT h.balance FROM accounts_cashaccount c
+    JOIN accounts_cashhead h ON h.cash_account_id = c.id WHERE c.account_id = %s
+"""
 KNOWN_BY = ("accounts_user_email_key", "accounts_user_lei_key")
 IS_KNOWN = (
     "Another user has the client's email or LEI. Assign the account to that user, or "
     "reject it."
 )
+
+
+def check_empty(found: Sequence[tuple[int]]) -> None:
+    [(cents,)] = found
+    if cents:
+        raise AccountNotEmpty(
+            "The account has cash and cannot be CLOSED. Withdraw the cash first."
+        )
 
 
 def refused_move(

@@ -24,6 +24,7 @@ from partnerapi.graphql.relay import (
 from partnerapi.graphql.resolvers import check_first, needs
 from partnerapi.graphql.scalars import Time
 from partnerapi.graphql.statements import OrderedList, OrderKey
+from partnerapi.graphql.trials import would_be
 
 ACCOUNTS = OrderedList(
     "accounts",
@@ -286,6 +287,12 @@ class Mutation(graphene.ObjectType):
         caller = info.context.caller
         account = own_account(caller, input["account_id"])
         actor = models.Actor(caller.login, is_staff=False)
+        trial = info.context.trial
+        if trial is not None:
+            previous = account.status
+            account.try_status(input["status"], actor, input.get("reason"))
+            would_be(trial, "Account", account)
+            return [Change(account, previous)]
         try:
             with name_locked_row():
                 previous = account.change_status(

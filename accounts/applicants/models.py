@@ -47,6 +47,16 @@ class Description:
     lei: str | None
     country: Country
 
+    def user(self) -> User:
+        """A new user, without what staff check first: the email and the LEI."""
+        return User(
+            type=self.type,
+            first_name=self.first_name,
+            last_name=self.last_name,
+            company_name=self.company_name,
+            country=self.country,
+        )
+
 
 class ApplicantQuerySet(models.QuerySet["Applicant"]):
     def search(self, text: str, most: int) -> "ApplicantQuerySet":
@@ -78,13 +88,8 @@ class ApplicantQuerySet(models.QuerySet["Applicant"]):
         partner = Partner(pk=caller.partner_id)
         try:
             with transaction.atomic():
-                user = User.objects.create(
-                    type=client.type,
-                    first_name=client.first_name,
-                    last_name=client.last_name,
-                    company_name=client.company_name,
-                    country=client.country,
-                )
+                user = client.user()
+                user.save(force_insert=True)
                 account = Account.objects.open(partner, user, actor, at)
                 self.create(
                     account=account,
@@ -97,13 +102,32 @@ class ApplicantQuerySet(models.QuerySet["Applicant"]):
         except IntegrityError as error:
             if constraint_of(error) != "reference_is_unique_per_partner":
                 raise
-            first = self.get(partner=partner, reference=reference)
+            self.check_reference(partner, reference)
+            raise
+        return account
+
+    def try_to_open(
+        self, caller: Caller, reference: str, client: Description, at: datetime
+    ) -> "Applicant":
+        """The applicant of the account that `open` would create; nothing is written.
+
+        Raises:
+            DuplicateReference
+        """
+        partner = Partner(pk=caller.partner_id)
+        self.check_reference(partner, reference)
+        user = client.user()
+        account = Account(partner=partner, user=user, created_at=at, updated_at=at)
+        return self.model(account=account, user=user, reference=reference)
+
+    def check_reference(self, partner: Partner, reference: str) -> None:
+        first = self.filter(partner=partner, reference=reference).first()
+        if first is not None:
             raise DuplicateReference(
                 "You have already opened an account with this reference.",
                 argument="input.reference",
                 accountID=f"Account|{first.pk}",
             ) from None
-        return account
 
 
 class Applicant(models.Model):

@@ -18,6 +18,7 @@ from partnerapi.core.errors import BadUserInput
 from partnerapi.graphql.cost import FOUND, MUTATION, Field
 from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.resolvers import check_first, needs
+from partnerapi.graphql.trials import would_be
 
 Type = people.User.Type
 LONGEST_NAME = 200
@@ -169,18 +170,23 @@ class Mutation(graphene.ObjectType):
 
     @check_first(check_open)
     def resolve_open_account(roots, info, input):
-        account = models.Applicant.objects.open(
-            info.context.caller,
-            input["reference"],
-            description_of(input),
-            timezone.now(),
-        )
-        return [Opened(account)]
+        client, trial = description_of(input), info.context.trial
+        asked = info.context.caller, input["reference"], client, timezone.now()
+        if trial is None:
+            return [Opened(models.Applicant.objects.open(*asked))]
+        applicant = models.Applicant.objects.try_to_open(*asked)
+        would_be(trial, "Account", applicant.account)
+        would_be(trial, "User", applicant.user)
+        would_be(trial, "Applicant", applicant)
+        return [Opened(applicant.account)]
 
 
 def read_references(accounts, info):
     of = models.Applicant.objects.filter(pk__in=[a.id for a in accounts])
     found = {str(pk): reference for pk, reference in of.values_list("pk", "reference")}
+    for (type_, id), row in (info.context.trial or {}).items():
+        if type_ == "Applicant":
+            found[id] = row.reference
     return [found.get(account.id) for account in accounts]
 
 

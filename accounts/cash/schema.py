@@ -9,7 +9,7 @@ from accounts.access import Scope, check_scope, requires
 from accounts.accounts.schema import own_account
 from accounts.applicants.models import REFERENCE
 from accounts.cash import models
-from accounts.cash.withdrawals import request_withdrawal
+from accounts.cash.withdrawals import request_withdrawal, try_withdrawal
 from accounts.payments.iban import WrongIban, checked_iban, sepa_name
 from accounts.payments.models import Payee as PayeeRow
 from partnerapi.core.errors import BadUserInput, RequestTimeout
@@ -24,6 +24,7 @@ from partnerapi.graphql.relay import (
 from partnerapi.graphql.resolvers import check_first, column, needs
 from partnerapi.graphql.scalars import Time, Uint64
 from partnerapi.graphql.statements import OrderedList, OrderKey
+from partnerapi.graphql.trials import would_be
 
 ENTRIES = OrderedList(
     "cashEntries",
@@ -238,6 +239,9 @@ class Withdrawal(graphene.ObjectType):
             str(pk): PaidTo(*stated)
             for pk, *stated in rows.values_list("pk", "name", "iban")
         }
+        for (name, id), row in (info.context.trial or {}).items():
+            if name == "Payee":
+                found[id] = PaidTo(row.name, row.iban)
         return [found.get(str(key)) for key in keys]
 
     @needs("id")
@@ -427,6 +431,15 @@ class Mutation(graphene.ObjectType):
     def resolve_request_withdrawal(roots, info, input):
         caller = info.context.caller
         account = own_account(caller, input["account_id"])
+        trial = info.context.trial
+        if trial is not None:
+            tried = try_withdrawal(account, input["amount"], input["reference"])
+            would_be(trial, "Withdrawal", tried)
+            if input.get("payee"):
+                name, iban = payee_of(input["payee"])
+                payee = PayeeRow(withdrawal=tried, name=name, iban=iban)
+                would_be(trial, "Payee", payee)
+            return [Requested(str(tried.pk))]
         try:
             with name_locked_row():
                 withdrawal = request_withdrawal(

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from accounts.accounts.models import Account, AccountNotActive
@@ -18,6 +19,7 @@ from accounts.cash.models import Withdrawal
 from accounts.cash.writer import InsufficientFunds, lock_heads
 from accounts.payments.iban import sepa_name, shown_iban
 from accounts.payments.models import PaymentOrder
+from partnerapi.core.database import rows_of
 from partnerapi.core.locks import lock
 from partnerapi.core.money import euros
 
@@ -46,26 +48,8 @@ def request_withdrawal(
         InsufficientFunds: less is available.
     """
     with transaction.atomic():
-        [(status, available, before)] = lock(READ, [account.pk, reference])
-        if status != Account.Status.ACTIVE:
-            raise AccountNotActive(
-                f"The account is {status}; cash can only be withdrawn from an "
-                "ACTIVE account.",
-                status=status,
-            )
-        if before:
-            raise DuplicateReference(
-                "The account already has a withdrawal with this reference.",
-                argument="input.reference",
-                withdrawalID=f"Withdrawal|{before}",
-            )
-        if amount > available:
-            raise InsufficientFunds(
-                f"The account has {available:,} cents available; "
-                f"{amount:,} are needed.",
-                available=available,
-                required=amount,
-            )
+        [found] = lock(READ, [account.pk, reference])
+        check_request(amount, *found)
         withdrawal: Withdrawal
         asked = [requested_by, uuid7(), account.pk, amount, reference]
         [withdrawal] = (
@@ -74,6 +58,47 @@ def request_withdrawal(
             else Withdrawal.objects.raw(WITHDRAW, asked)
         )
     return withdrawal
+
+
+def try_withdrawal(account: Account, amount: int, reference: str) -> Withdrawal:
+    """The withdrawal that `request_withdrawal` would write; nothing is locked.
+
+    Raises:
+        AccountNotActive, DuplicateReference, InsufficientFunds
+    """
+    [(cash_account, *found)] = rows_of(SEEN, [reference, account.pk])
+    check_request(amount, *found)
+    now = timezone.now()
+    return Withdrawal(
+        cash_account_id=cash_account,
+        amount=amount,
+        reference=reference,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def check_request(
+    amount: int, status: str, available: int, before: UUID | None
+) -> None:
+    if status != Account.Status.ACTIVE:
+        raise AccountNotActive(
+            f"The account is {status}; cash can only be withdrawn from an ACTIVE "
+            "account.",
+            status=status,
+        )
+    if before:
+        raise DuplicateReference(
+            "The account already has a withdrawal with this reference.",
+            argument="input.reference",
+            withdrawalID=f"Withdrawal|{before}",
+        )
+    if amount > available:
+        raise InsufficientFunds(
+            f"The account has {available:,} cents available; {amount:,} are needed.",
+            available=available,
+            required=amount,
+        )
 
 
 def refuse(withdrawal: Withdrawal, reason: str, refused_by: str) -> None:
@@ -227,6 +252,14 @@ class MoveWithdrawal:
 CHANGED = "The withdrawal's status has changed since the request."
 SHARE = "SELECT * FROM accounts_share(ARRAY[%s]::uuid[])"
 READ = "SELECT * FROM cash_read_account(%s, %s)"
+SEEN = """
+    SELECT c.id, a.status, h.balance - h.reserved, w.id
+    FROM accounts_account a
+    JOIN accounts_cashaccount c ON c.account_id = a.id
+    JOIN accounts_cashhead h ON h.cash_account_id = c.id
+    LEFT JOIN accounts_withdrawal w ON w.cash_account_id = c.id AND w.reference = %s
+    WHERE a.id = %s
+"""
 WITHDRAW = "SELECT * FROM cash_withdraw(%s, %s, %s, %s, %s)"
 WITHDRAW_TO = "SELECT * FROM cash_withdraw_to(%s, %s, %s, %s, %s, %s, %s)"
 DECIDE = "SELECT * FROM cash_decide_withdrawal(%s, %s, %s, %s)"

@@ -19,6 +19,7 @@ from accounts.investors.models import (
 )
 from accounts.people.followers import change_and_follow
 from accounts.people.models import Country, User
+from partnerapi.core.database import rows_of
 from partnerapi.core.locks import lock
 
 
@@ -73,6 +74,33 @@ def attest(account: Account, facts: Facts) -> InvestorAttestation:
     return change_and_follow(users, None, "NOT_ELIGIBLE", change, lock_user)
 
 
+def try_attest(account: Account, facts: Facts) -> InvestorProfile | None:
+    """The profile that `attest` would put in force, or None where staff are waited for;
+    nothing is locked or written."""
+    before = profile_of(account.user)
+    verification, until, country, investor_class, _ = facts.columns()
+    [(is_raised,)] = rows_of(
+        RAISES,
+        [
+            before.verification, before.verified_until, before.tax_country_id,
+            before.investor_class, verification, until, country, investor_class,
+        ],
+    )  # fmt: skip
+    is_own = before.partner_id == account.partner_id
+    if not (account.partner.may_attest and (is_own or is_raised)):
+        return None
+    return InvestorProfile(
+        user=account.user,
+        verification=verification,
+        verified_until=until,
+        tax_country_id=country,
+        investor_class=investor_class,
+    )
+
+
+RAISES = """
+    SELECT accounts_raises(%s, %s::timestamptz, %s, %s, %s, %s::timestamptz, %s, %s)
+"""
 LOCK_USER = "SELECT id FROM accounts_user WHERE id = %s FOR NO KEY UPDATE"
 ATTEST = "SELECT * FROM binds_attest(%s, %s, %s, %s, %s, %s, %s, %s, %s)"
 

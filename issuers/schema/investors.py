@@ -20,6 +20,7 @@ from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.relay import enumeration, key_of
 from partnerapi.graphql.resolvers import check_first, needs
 from partnerapi.graphql.scalars import Time
+from partnerapi.graphql.trials import would_be
 
 Verified = models.Verification
 InvestorVerification = enumeration(
@@ -103,6 +104,11 @@ def resolve_investors(accounts, info):
         user__in=users, partner=info.context.caller.partner_id
     )
     waiting = {str(user) for user in pending.values_list("user", flat=True)}
+    for (name, _), row in (info.context.trial or {}).items():
+        if name == "InvestorProfile":
+            profiles[row.user_id] = row
+        elif name == "InvestorAttestation":
+            waiting.add(row.user_id)
     frozen = Restriction.objects.in_force(timezone.now()).filter(
         kind=Restriction.Kind.FREEZE,
         token=None,
@@ -247,9 +253,17 @@ class Mutation(graphene.ObjectType):
                 argument="input.accountID",
                 status=account.status,
             )
+        facts, trial = facts_of(input), info.context.trial
+        if trial is not None:
+            if profile := investors.try_attest(account, facts):
+                would_be(trial, "InvestorProfile", profile)
+            else:
+                waits = models.InvestorAttestation(user=account.user)
+                would_be(trial, "InvestorAttestation", waits)
+            return [Attested(account)]
         try:
             with name_locked_row():
-                investors.attest(account, facts_of(input))
+                investors.attest(account, facts)
         except LockTimeout as error:
             raise RequestTimeout(
                 "Another change of this investor is still running. Nothing was "

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
@@ -41,6 +42,20 @@ def block(
     with transaction.atomic():
         made: UUID = value_of(BLOCK, [partner_id, account_id, token_id, reason, actor])
     return made
+
+
+def would_be(
+    partner_id: UUID | str, account_id: UUID | None, token_id: UUID | None, actor: str
+) -> OrderBlock:
+    """The block that would stand after a partner's `block`; nothing is locked."""
+    stands = OrderBlock.objects.filter(
+        partner_id=partner_id, account=account_id, token=token_id, is_staff=False,
+        released_at=None,
+    ).first()  # fmt: skip
+    return stands or OrderBlock(
+        partner_id=partner_id, account_id=account_id, token_id=token_id,
+        is_staff=False, reason="", blocked_by=actor, blocked_at=timezone.now(),
+    )  # fmt: skip
 
 
 def release(block_id: UUID, actor: str) -> bool:

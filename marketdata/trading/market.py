@@ -69,21 +69,22 @@ class Check(NamedTuple):
 
 
 def place_each(
-    token_id: UUID, requests: Sequence[Request]
+    token_id: UUID, requests: Sequence[Request], is_trial: bool = False
 ) -> list[Placed | PartnerAPIError]:
     """Process orders in sequence, in a constant number of statements.
 
     Each answer is the order with its executions, or the reason for its refusal. The
-    answers have the order of the requests.
+    answers have the order of the requests. A trial locks and writes nothing.
 
     Raises:
         NotTradable, MarketClosed: no order is accepted.
     """
 
     def attempt(makers: int) -> list[Placed | PartnerAPIError]:
-        prepared = prepare(token_id, requests, makers)
+        prepared = prepare(token_id, requests, makers, holds=not is_trial)
         results = [try_to_place(prepared, request) for request in requests]
-        write(prepared)
+        if not is_trial:
+            write(prepared)
         return results
 
     return with_makers(attempt, len(requests))
@@ -116,11 +117,12 @@ def amend(
     actor: str,
     quantity: int | None = None,
     limit_price: int | None = None,
+    is_trial: bool = False,
 ) -> Amended:
     """Change an open order's quantity, fills included, or its limit.
 
     A smaller quantity at the same limit keeps the order's place. Any other change takes
-    a new place and may trade at once.
+    a new place and may trade at once. A trial locks and writes nothing.
 
     Raises:
         OrderNotOpen, OrderChanged, MarketClosed, and all refusals of a new order: the
@@ -132,7 +134,9 @@ def amend(
         limit = found.limit_price if limit_price is None else limit_price
         wanted = found.quantity if quantity is None else quantity
         request = Request(found.account_id, found.side, wanted, limit, actor)
-        prepared = prepare(found.token_id, [request], makers, [order_id])
+        prepared = prepare(
+            found.token_id, [request], makers, [order_id], holds=not is_trial
+        )
         at = prepared.at
         [order] = prepared.own
         is_over = order.status == OrderStatus.OPEN and order.is_over(at)
@@ -157,7 +161,8 @@ def amend(
         before = len(prepared.executions)
         prepared.actor = prepared.writer.actor = actor
         kept = placing.amend(prepared, order, wanted, limit)
-        write(prepared)
+        if not is_trial:
+            write(prepared)
         return Amended(order, prepared.executions[before:], kept)
 
     return with_makers(attempt, 1)
@@ -168,16 +173,20 @@ def cancel_each(
     order_ids: Collection[UUID],
     reason: OrderStatusReason | str,
     actor: str,
+    is_trial: bool = False,
 ) -> list[Order]:
-    """End a token's OPEN orders among these, in any phase; return them.
+    """End a token's OPEN orders among these, in any phase; return them. A trial locks
+    and writes nothing.
 
     Raises:
         NotTradable
     """
     with transaction.atomic():
-        seen = locked.read(token_id, [], 0, 0, 0, [*order_ids])
+        seen = locked.read(token_id, [], 0, 0, 0, [*order_ids], holds=not is_trial)
         orders = [order for order in seen.own if order.status == OrderStatus.OPEN]
-        return end_each(seen.book, seen.writer, seen.at, actor, orders, str(reason))
+        return end_each(
+            seen.book, seen.writer, seen.at, actor, orders, str(reason), is_trial
+        )
 
 
 def cancel_all(
@@ -331,6 +340,7 @@ def end_each(
     actor: str,
     orders: list[Order],
     reason: str | None,
+    is_trial: bool = False,
 ) -> list[Order]:
     """End open orders under the locks; without a reason they have expired."""
     # The writer releases their reservations, so these are not read here.
@@ -348,7 +358,7 @@ def end_each(
         else:
             prepared.end(order, OrderStatus.CANCELLED, reason)
         prepared.end_message()
-    if orders:
+    if orders and not is_trial:
         write(prepared)
     return orders
 

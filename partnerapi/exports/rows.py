@@ -35,6 +35,7 @@ class Reader:
 
     caller: Caller
     largest_page: int
+    trial: None = None
 
 
 def read_rows(schema: GraphQLSchema, export: Export, caller: Caller) -> Rows:

@@ -25,6 +25,7 @@ from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.relay import ModelType, Node, enumeration, key_of
 from partnerapi.graphql.resolvers import check_first, needs
 from partnerapi.graphql.scalars import Time, Uint64
+from partnerapi.graphql.trials import would_be
 
 ExportedConnection = enumeration(
     Connection,
@@ -189,12 +190,15 @@ class Mutation(graphene.ObjectType):
             wanted = replace(wanted, named_by=name, key=key)
         try:
             with name_locked_row():
-                export = create_export(info.context.caller, wanted)
+                is_trial = info.context.trial is not None
+                export = create_export(info.context.caller, wanted, is_trial)
         except LockTimeout as error:
             raise RequestTimeout(
                 "Another of your exports is being created at the same time; nothing "
                 "was done. Send the same request again."
             ) from error
+        if is_trial:
+            would_be(info.context.trial, "Export", export)
         return [str(export.pk)]
 
 

@@ -1,11 +1,12 @@
-"""Mutations that are only tried: all checks are made, nothing is done or kept."""
+"""Mutations that are only tried: all checks are made, nothing is locked or written."""
 
 from collections.abc import Callable
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.http import HttpRequest
 from graphql import ExecutionResult
 
+from partnerapi.core.database import execute
 from partnerapi.gateway.idempotency import run_in_savepoint
 from partnerapi.gateway.refusals import BadRequest
 
@@ -40,11 +41,7 @@ def says(request: HttpRequest, header: str, yes: str, no: str) -> bool:
 
 
 def attempt(run: Callable[[], ExecutionResult]) -> ExecutionResult:
-    """Run a mutation up to its commit, and take all of it back."""
+    """Run a mutation that only reads, as on a standby."""
     with transaction.atomic():
-        result = run_in_savepoint(run)
-        with connection.cursor() as cursor:
-            # What the database checks and does at a commit, it does now.
-            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        transaction.set_rollback(True)
-    return result
+        execute("SET TRANSACTION READ ONLY")
+        return run_in_savepoint(run)

@@ -70,6 +70,7 @@ from partnerapi.graphql.cost import CHECK, EMPTY, LEAST, MUTATION
 from partnerapi.graphql.documents import PreparedRequest, Refused, prepare
 from partnerapi.graphql.execution import execute
 from partnerapi.graphql.resolvers import grouped, has_own_commits, passes_checks
+from partnerapi.graphql.trials import Trial
 
 logger = logging.getLogger(__name__)
 
@@ -82,12 +83,14 @@ CHALLENGE = {"WWW-Authenticate": 'X-Token-Auth realm="Partner API"'}
 class Context:
     """What resolvers know of a request.
 
-    `budget` is the caller's, after what is held back.
+    `budget` is the caller's, after what is held back. `trial` has the rows that would
+    be there; it is None unless the mutation is only tried.
     """
 
     caller: Caller | None
     budget: Budget
     absolute_url: Callable[[str], str]
+    trial: Trial | None
 
     @property
     def largest_page(self) -> int:
@@ -253,7 +256,8 @@ def pay_and_run(
         text = to_json({"data": None, "extensions": {"cost": told}})
         return respond(text, media_type, 200, bill.headers())
     budget = bill.charge(price(prepared.price), owed=1 + weight)
-    context = Context(caller, budget, request.build_absolute_uri)
+    trial: Trial | None = {} if is_trial else None
+    context = Context(caller, budget, request.build_absolute_uri, trial)
     later: dict[str, str] = {}
 
     def run(root: object = None, due: float = deadline) -> ExecutionResult:
@@ -332,8 +336,6 @@ def mutate(
     if is_trial:
         if header is not None:
             parse_key(header)
-        if passes_checks(prepared, context) and has_own_commits(prepared):
-            raise BadRequest("This mutation cannot be validated only: it commits.")
         return write(attempt(run), validateOnly=True), {"X-Validate-Only": "true"}
     key = parse_key(header)
     if not passes_checks(prepared, context) or has_own_commits(prepared):

@@ -136,8 +136,17 @@ class SandboxAdvanceMarketPayload(graphene.ObjectType):
         return read_rows("Token", info, tokens, [str(m.token_id) for m in payloads])
 
 
+def check_done(context):
+    if context.trial is not None:
+        raise BadUserInput(
+            "A mutation of the sandbox has no dry run; send it without "
+            "X-Validate-Only. Nothing was done."
+        )
+
+
 def check_account(context, input):
     check_scope(context.caller, Scope.ACCOUNTS_WRITE)
+    check_done(context)
 
 
 def check_deposit(context, input):
@@ -152,6 +161,7 @@ def check_deposit(context, input):
 
 def check_trading(context, input):
     check_scope(context.caller, Scope.TRADING_WRITE)
+    check_done(context)
 
 
 def counterparties(order):

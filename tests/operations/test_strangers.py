@@ -198,7 +198,7 @@ STRANGER = {
     ),
     "m10 an order amended by another partner": (
         trade("'ORDER_AMENDED', :ask, 5, 105, NULL, :other"),
-        "the rule of who asked",
+        "the rule of (who asked)",
     ),
     "m11 an order of another token": (
         trade("'ORDER_CANCELLED', :ask, NULL, NULL, 'BY_PARTNER', :login").replace(

@@ -1,4 +1,4 @@
--- Releases a block of orders: a partner its own, and two people of staff one of theirs.
+-- Releases a block of orders: a partner its own, and two people of staff a block of staff.
 -- Whether it stood until now.
 -- called by: application
 -- raises: restrict_violation

@@ -81,11 +81,10 @@ def check_control(context, input):
     check_scope(context.caller, Scope.TRADING_WRITE)
 
 
-def block(caller, account, token):
-    """Block orders for a partner.
-
+def check_number(caller):
+    """
     Raises:
-        BadUserInput: too many of its blocks stand.
+        BadUserInput: too many blocks of the partner stand.
     """
     own = controls.standing_of(caller.partner_id).filter(is_staff=False)
     if own.count() >= controls.MOST_BLOCKS:
@@ -95,6 +94,15 @@ def block(caller, account, token):
             argument="input",
             maximum=controls.MOST_BLOCKS,
         )
+
+
+def block(caller, account, token):
+    """Block orders for a partner.
+
+    Raises:
+        BadUserInput
+    """
+    check_number(caller)
     return controls.block(caller.partner_id, account, token, caller.login)
 
 
@@ -138,6 +146,9 @@ class Mutation(graphene.ObjectType):
     def resolve_block_orders(roots, info, input):
         caller = info.context.caller
         account, token = inputs.scope_named(caller, input)
+        if info.context.trial is not None:
+            check_number(caller)
+            return [controls.would_be(caller.partner_id, account, token, caller.login)]
         with within_time():
             made = block(caller, account, token)
         return [controls.OrderBlock.objects.get(pk=made)]
@@ -149,4 +160,6 @@ class Mutation(graphene.ObjectType):
         own = controls.standing_of(caller.partner_id).filter(
             is_staff=False, account=account, token=token
         )
+        if info.context.trial is not None:
+            return [own.exists()]
         return [any(controls.release(of.pk, caller.login) for of in own)]

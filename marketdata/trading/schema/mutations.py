@@ -234,6 +234,10 @@ def place_together(token_id, calls):
     return place(f"Token|{token_id}", [(c, given["input"]) for c, given in calls])
 
 
+def is_trial_of(context):
+    return context.trial is not None
+
+
 def place(token_text, orders):
     """Place orders for one token, of several contexts, in one call of the market.
 
@@ -259,17 +263,19 @@ def place(token_text, orders):
             else:
                 results[number] = inputs.no_account()
     in_turn = sorted(requests)
+    wanted = [requests[number] for number in in_turn]
+    is_trial = any(is_trial_of(context) for context, _ in orders)
     for number, placed in zip(
-        in_turn, place_each(token, [requests[n] for n in in_turn]), strict=True
+        in_turn, place_each(token, wanted, is_trial), strict=True
     ):
         results[number] = named_for_partner(placed) if is_refused(placed) else placed
     return results
 
 
-def place_each(token, requests):
+def place_each(token, requests, is_trial):
     try:
         with within_time():
-            return market.place_each(token, requests) if requests else []
+            return market.place_each(token, requests, is_trial) if requests else []
     except (NotTradable, MarketClosed) as refusal:
         return [refusal for _ in requests]
 
@@ -364,7 +370,8 @@ class Mutation(graphene.ObjectType):
             if order["account_id"] in accounts
         ]
         with within_time():
-            placed = iter(market.place_each(token, requests))
+            is_trial = is_trial_of(info.context)
+            placed = iter(market.place_each(token, requests, is_trial))
         results = [
             next(placed)
             if order["account_id"] in accounts
@@ -381,7 +388,11 @@ class Mutation(graphene.ObjectType):
         try:
             with within_time():
                 amended = market.amend(
-                    order.pk, input["version"], caller.login, **wanted
+                    order.pk,
+                    input["version"],
+                    caller.login,
+                    **wanted,
+                    is_trial=is_trial_of(info.context),
                 )
         except PartnerAPIError as refusal:
             raise named_for_partner(refusal) from None
@@ -395,7 +406,11 @@ class Mutation(graphene.ObjectType):
             return [order]
         with within_time():
             cancelled = market.cancel_each(
-                order.token_id, [order.pk], OrderStatusReason.BY_PARTNER, caller.login
+                order.token_id,
+                [order.pk],
+                OrderStatusReason.BY_PARTNER,
+                caller.login,
+                is_trial_of(info.context),
             )
         # It may have ended before the book was ours.
         return cancelled or [own_order(caller, input["order_id"])]
@@ -410,6 +425,9 @@ class Mutation(graphene.ObjectType):
             orders = orders.filter(account=account)
         if token:
             orders = orders.filter(token=token)
+        if is_trial_of(info.context):
+            count = orders.filter(status=OrderStatus.OPEN).count()
+            return [Cancelled(count, input["block"])]
         by = OrderStatusReason.BY_PARTNER, caller.login
         with within_time():
             if not input["block"]:
