@@ -14,6 +14,7 @@ import issuers.schema.events
 import issuers.schema.grants
 import issuers.schema.holdings
 import issuers.schema.investors
+import issuers.schema.proofs
 import issuers.schema.queries
 import marketdata.schema
 import marketdata.trading.schema.controls
@@ -111,6 +112,7 @@ class Query(
     marketdata.trading.schema.positions.Query,
     marketdata.trading.schema.listings.Query,
     issuers.schema.compliance.Query,
+    issuers.schema.proofs.Query,
     partnerapi.exports.schema.Query,
     partnerapi.gateway.schema.Query,
     NodeQuery,

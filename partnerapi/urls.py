@@ -37,6 +37,8 @@ FOR_PARTNERS = [
     path("docs/fix/<str:name>", pages.fix_file, name="fix_file"),
     path("docs/changelog.atom", feed.changes, name="changes"),
     path("docs/<slug:name>", docs.page, name="docs_page"),
+    path("docs/verify.py", docs.program, {"name": "verify.py"}, "verify_python"),
+    path("docs/verify.mjs", docs.program, {"name": "verify.mjs"}, "verify_javascript"),
     path("documents/<uuid:pk>/<str:name>", pages.document, name="document"),
     path("exports/<uuid:pk>", download, name="export"),
     path("statements", statements.listing, name="statements"),

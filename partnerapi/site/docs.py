@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from partnerapi.site.highlighting import highlighted
-from partnerapi.site.pages import html_page, sandbox_key, sdl
+from partnerapi.site.pages import cacheable, html_page, sandbox_key, sdl
 from partnerapi.site.released import RELEASED_FILE, difference, strip_descriptions
 
 DIRECTORY = settings.BASE_DIR / "templates" / "docs"
@@ -94,6 +94,15 @@ def page(request: HttpRequest, name: str) -> HttpResponse:
     if name not in (*FOR_PARTNERS, *FOR_OPERATORS):
         raise Http404
     return html_page(request, doc_page(name))
+
+
+@require_safe
+def program(request: HttpRequest, name: str) -> HttpResponse:
+    """A program of the examples, to be saved."""
+    text = (settings.BASE_DIR / "templates" / "examples" / name).read_text()
+    response = cacheable(request, text, "text/plain; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
 
 
 @cache

@@ -1,0 +1,176 @@
+"""What a holder had of a token, proved by a public statement.
+
+A proof opens the holder's leaf in the token's tree of holdings, and leads from it to
+the root, from there to the token's record and to the signed line of the statement.
+`templates/docs/proof.md` says how it is written, and the verifiers read it.
+"""
+
+import base64
+import json
+import zlib
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from issuers.register.holding_trees import TOP, pages_of
+from issuers.register.models import StatedToken
+from issuers.register.publication import canonical, leaf, path_of, tree_of
+from issuers.register.sumtree import (
+    ROOTS_OF_BUCKETS,
+    ROOTS_OF_PAGES,
+    Padding,
+    bucket_of,
+    bucket_path,
+    commitment_of,
+    page_path,
+)
+from partnerapi.core.database import array_text, rows_of
+
+MOST_ENTRIES = 100
+"""Entries since the statement that come with a proof."""
+
+
+class HoldingProof(NamedTuple):
+    """A holder's units as of a statement, and its entries from there to an instant.
+
+    `proof` is base64url; None: the holder had no units then, which nothing proves, or
+    its salt was erased. `entries` are lines of the token's chain, at most MOST_ENTRIES;
+    `has_more` says that there are others.
+    """
+
+    stated: StatedToken
+    record: dict[str, str]
+    units: int
+    proof: str | None
+    entries: list[str]
+    has_more: bool
+
+
+def stated_at(token_id: UUID, date: datetime | None) -> StatedToken | None:
+    """What the last statement at an instant said of a token; None: there was none.
+
+    `date` None means now.
+    """
+    found = StatedToken.objects.filter(token=token_id)
+    if date is not None:
+        found = found.filter(statement__at__lte=date)
+    return found.select_related("statement").order_by("-statement_id").first()
+
+
+def holding_proof(
+    stated: StatedToken, user_id: UUID, date: datetime | None
+) -> HoldingProof:
+    """The proof of a user's units, in the tree that the statement names.
+
+    Six statements at most. Statements of before the trees have none to prove with.
+    """
+    record = json.loads(stated.record)
+    last = int(record["entries"])
+    names = [stated.token_id, user_id]
+    known = rows_of(HOLDER, names)
+    entries = [line for (line,) in rows_of(SINCE, [*names, last, date, date])]
+    units, proof = 0, None
+    for account, salt, padding_key, candidates in known:
+        if salt is None or padding_key is None or "holdingsRoot" not in record:
+            continue
+        named = {commitment_of(salt, f"User|{user_id}", n): n for n in candidates}
+        buckets = array_text({bucket_of(commitment) for commitment in named})
+        leaves = rows_of(
+            LEAVES, [last, stated.token_id, buckets, *[stated.statement_id] * 2]
+        )
+        for owner, bucket, commitment, balance in leaves:
+            if owner == account and commitment in named:
+                units = int(balance)
+                in_bucket = [
+                    bytes(of) + int(their).to_bytes(8)
+                    for _, other, of, their in leaves
+                    if other == bucket
+                ]
+                own = commitment + units.to_bytes(8)
+                path = bucket_path(in_bucket, own, Padding(padding_key))
+                path += pages_path(stated, bucket)
+                proof = written_proof(
+                    stated, f"User|{user_id}", named[commitment], units, salt, path
+                )
+    has_more = len(entries) > MOST_ENTRIES
+    return HoldingProof(stated, record, units, proof, entries[:MOST_ENTRIES], has_more)
+
+
+def pages_path(stated: StatedToken, bucket: int) -> list[tuple[str, bytes]]:
+    """The siblings from a bucket's root to the root of the tree."""
+    token = str(stated.token_id)
+    number, place = bucket >> 8, bucket & 255
+    pages = pages_of([(token, number), (token, TOP)], stated.statement_id)
+    return page_path(pages[token, number], place, ROOTS_OF_BUCKETS) + page_path(
+        pages[token, TOP], number, ROOTS_OF_PAGES
+    )
+
+
+def written_proof(
+    stated: StatedToken,
+    user: str,
+    name: str,
+    units: int,
+    salt: bytes,
+    path: Sequence[tuple[str, bytes]],
+) -> str:
+    """A proof as base64url: what is deflated, with its length before it; the hashes."""
+    statement = stated.statement
+    tree = tree_of(statement.number, json.loads(statement.said)["tokensRoot"])
+    record_salt = bytes(stated.salt)
+    record_path = path_of(tree, leaf(record_salt, stated.record))
+    said = canonical(
+        {
+            "name": name,
+            "path": [f"{side}{int.from_bytes(node[:8])}" for side, node in path],
+            "record": stated.record,
+            "recordPath": "".join(sibling[0] for sibling in record_path),
+            "statement": statement.said,
+            "units": str(units),
+            "user": user,
+        }
+    )
+    deflated = zlib.compress(said.encode(), 9)
+    hashes = [base64.b64decode(statement.signature), salt, record_salt]
+    hashes += [node[8:] for _, node in path]
+    hashes += [bytes.fromhex(sibling[1:]) for sibling in record_path]
+    proof = len(deflated).to_bytes(2) + deflated + b"".join(hashes)
+    return base64.urlsafe_b64encode(proof).rstrip(b"=").decode()
+
+
+HOLDER = """
+    SELECT a.id, s.salt, t.padding_key, array_append(
+        ARRAY(SELECT n.name FROM accounts_userholdername n WHERE n.holder_id = h.id),
+        h.name)
+    FROM (SELECT %s::uuid AS token_id, %s::uuid AS user_id) w
+    JOIN issuers_ledgeraccount a ON a.user_id = w.user_id
+    JOIN accounts_userholder h ON h.id = a.holder_id
+    LEFT JOIN issuers_holdersalt s
+        ON s.user_id = w.user_id AND s.token_id = w.token_id
+    LEFT JOIN issuers_holdingtree t ON t.token_id = w.token_id
+"""
+LEAVES = """
+    SELECT c.account_id, c.bucket, c.commitment, p.balance_after::text
+    FROM (SELECT %s::bigint AS seq) w
+    CROSS JOIN issuers_holdercommitment c
+    CROSS JOIN LATERAL (
+        SELECT x.balance_after FROM issuers_ledgerposting x
+        WHERE x.token_id = c.token_id AND x.account_id = c.account_id
+            AND x.seq <= w.seq
+        ORDER BY x.seq DESC LIMIT 1
+    ) p
+    WHERE c.token_id = %s AND c.bucket = ANY (%s::int[]) AND c.since <= %s
+        AND (c.until IS NULL OR c.until > %s) AND p.balance_after > 0
+"""
+SINCE = f"""
+    SELECT l.line
+    FROM (SELECT %s::uuid AS token_id, %s::uuid AS user_id) w
+    JOIN issuers_ledgeraccount a ON a.user_id = w.user_id
+    JOIN issuers_ledgerposting p ON p.token_id = w.token_id AND p.account_id = a.id
+        AND p.seq > %s
+    JOIN issuers_ledgertransaction t ON t.token_id = p.token_id AND t.seq = p.seq
+        AND (%s::timestamptz IS NULL OR t.effective_at <= %s)
+    JOIN register_entry_lines l ON l.token_id = p.token_id AND l.number = p.seq
+    ORDER BY p.seq LIMIT {MOST_ENTRIES + 1}
+"""

@@ -1,0 +1,200 @@
+"""Check offline what the platform has signed. Needs Python 3.11 and `cryptography`.
+verify.py proof PROOF KEYS             a holding proof, or the answer of holdingProof
+verify.py statements FILE... KEYS      /statements/NUMBER and listings, as one history
+verify.py compare STATEMENT STATEMENT KEYS                  two statements of a number
+verify.py ledger EXPORT [KEPT...]      TRANSACTIONS or PRICES, and kept ledgerHeads
+verify.py ledger EXPORT STATED KEYS    the same, and the answer of Token.statement
+KEYS is /.well-known/partner-api-keys.json. Its first key, or KEYS#ID, is trusted.
+Answers are JSON. Exit code: 0 proved, 1 refused, 2 used wrongly.
+"""
+
+import base64
+import json
+import sys
+import zlib
+from hashlib import sha256
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+MOST = 1 << 20  # characters of a file; an export is read by lines
+BROKEN = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError)
+BROKEN += (TypeError, ValueError, zlib.error)
+
+
+def need(is_so, sentence):
+    if not is_so:
+        sys.exit(f"Refused: {sentence}")
+
+
+def read(path):
+    with open(path, encoding="utf-8", newline="\n") as file:
+        text = file.read(MOST + 1)
+    return need(len(text) <= MOST, f"{path} is too long.") or text
+
+
+def answer(path, member):
+    said = json.loads(read(path))
+    while member not in said:
+        said = next((inner for inner in said.values() if isinstance(inner, dict)), 0)
+    return said
+
+
+def canonical(said):
+    return json.dumps(said, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def check(text, signature, keys, kid, what):
+    need(kid in keys, f"{what} is signed by {kid}, a key that is not trusted.")
+    try:
+        keys[kid].verify(base64.b64decode(signature), text.encode())
+    except InvalidSignature:
+        need(False, f"{what} is not signed by its key: it was altered.")
+
+
+def public_keys(named):
+    """The trusted key, and those that it or a key after it has introduced."""
+    keys, (path, _, trust) = {}, named.partition("#")
+    for key in json.loads(read(path))["keys"]:
+        kid, public = key["kid"], base64.urlsafe_b64decode(key["x"] + "=")
+        need(kid == sha256(public).hexdigest()[:16], f"{kid} is not the id of its key.")
+        if (by := key["introducedBy"]) in keys:
+            said = {name: key[name] for name in ("introducedBy", "kid", "since", "x")}
+            check(canonical(said), key["signature"], keys, by, f"Key {kid}")
+        if by in keys or kid == (trust or kid) and not keys:
+            keys[kid] = Ed25519PublicKey.from_public_bytes(public)
+    return keys
+
+
+def record_of(line, signature, record, salt, path, keys):
+    """A token's record that a statement has, and who says so."""
+    said, node = json.loads(line), sha256(b"\0" + salt + record.encode())
+    check(line, signature, keys, said["key"], f"Statement {said['number']}")
+    for side, sibling in path:
+        pair = [sibling, node.digest()] if side == "L" else [node.digest(), sibling]
+        node = sha256(b"\1" + b"".join(pair))
+    what = f"statement {said['number']} of {said['at']}, signed by {said['key']}"
+    need(node.hexdigest() == said["tokensRoot"], f"The record is not in {what}.")
+    return json.loads(record), what
+
+
+def units(text):
+    is_sum = str(text).isdecimal() and len(str(text)) < 21 and int(text) < 1 << 64
+    need(is_sum, f"{text} units are none, or more than 64 bits hold.")
+    return int(text).to_bytes(8, "big")
+
+
+def proof(files):
+    keys, text = public_keys(files[1]), read(files[0]).strip()
+    given = answer(files[0], "proof") if text[:1] == "{" else {"proof": text}
+    need(given["proof"], "No proof: no units then, or the holder's name was erased.")
+    raw = base64.urlsafe_b64decode(given["proof"] + "==")
+    tail = raw[(start := 2 + int.from_bytes(raw[:2], "big")) :]
+    said = json.loads(zlib.decompressobj().decompress(raw[2:start], MOST))
+    sides, hashes = said["path"], [tail[n : n + 32] for n in range(96, len(tail), 32)]
+    size = 32 * (3 + len(sides) + len(said["recordPath"]))
+    need(len(tail) == size, "The proof was cut off, or has too much.")
+    siblings = [*zip(said["recordPath"], hashes[len(sides) :], strict=True)]
+    of = said["statement"], base64.b64encode(tail[:64]), said["record"], tail[80:96]
+    record, by = record_of(*of, siblings, keys)
+    node = units(said["units"])
+    commitment = sha256(tail[64:80] + (said["user"] + said["name"]).encode()).digest()
+    node += sha256(b"\0" + node + commitment).digest()
+    for side, hashed in zip(sides, hashes, strict=False):
+        pair = [units(side[1:]) + hashed, node]
+        left, right = pair if side[0] == "L" else reversed(pair)
+        total = int.from_bytes(left[:8], "big") + int.from_bytes(right[:8], "big")
+        node = units(total) + sha256(b"\1" + left + right).digest()
+    root = units(record["held"]) + bytes.fromhex(record["holdingsRoot"])
+    need(node == root, "The path does not lead to the root and units of the holdings.")
+    balance, before, entries = int(said["units"]), None, int(record["entries"])
+    for line in map(json.loads, given.get("entriesSince", ())):
+        side = "target" if line["target"] == said["user"] else "source"
+        own = (line[side], line["token"]) == (said["user"], record["token"])
+        named, now = int(line[side + "Before"]), int(line["sequence"])
+        follows = named == before if before else named <= entries < now
+        need(own and follows, f"Before entry {now}, one of the holder's is missing.")
+        balance += int(line["amount"]) * (1 if side == "target" else -1)
+        before = now
+    later = f"entries to number {before}, to {balance}" if before else "what came later"
+    held = f"{said['name']} ({said['user']}) held {said['units']} {record['symbol']}"
+    return f"{held}, by {by}. Not proved: {later}."
+
+
+def statements(files):
+    keys, known, listed = public_keys(files[-1]), {}, {}
+    for text in map(read, files[:-1]):
+        if text.startswith('{"statements"'):
+            listed |= {r["number"]: r["digest"] for r in json.loads(text)["statements"]}
+            continue
+        line, signature, *rest = text.rstrip("\n").split("\n")
+        said = json.loads(line) | {"digest": sha256(line.encode()).hexdigest()}
+        number, named = said["number"], [sha256(r.encode()).hexdigest() for r in rest]
+        check(line, signature, keys, said["key"], f"Statement {number}")
+        is_whole = named == [said[name] for name in ("details",) if name in said]
+        need(is_whole, f"The details of statement {number} were altered.")
+        other = known.setdefault(number, said)["digest"]
+        two = f"Two histories: statement {number} is {other} and {said['digest']}."
+        need(other == said["digest"], two)
+    first, last = min(known), max(known)
+    for number in range(first, last + 1):
+        need(number in known, f"Statement {number} is not among the files.")
+        said, before = known[number], known.get(number - 1)
+        follows = before is None or said["previousDigest"] == before["digest"]
+        need(follows, f"Statement {number} does not follow the one before it.")
+        same = listed.get(number) == said["digest"] or number < min(listed, default=1e9)
+        need(same, f"The listing has another statement {number}, or took it back.")
+    return f"Statements {first} to {last} are one history, to {known[last]['digest']}."
+
+
+def ledger(files):
+    kind, record, by, heads, count, head, held = "", {}, "", {}, 0, None, {}
+    if len(files) == 3 and "keys" in json.loads(read(files[2].partition("#")[0])):
+        it, keys = answer(files[1], "record"), public_keys(files[2])
+        path = [(one[0], bytes.fromhex(one[1:])) for one in it["path"]]
+        of = it["line"], it["signature"], it["record"], bytes.fromhex(it["salt"])
+        record, by = record_of(*of, path, keys)
+        heads["sequence", int(record["entries"])] = record["entryDigest"]
+        heads["number", int(record["prices"])] = record["priceDigest"]
+    for kept in () if record else [answer(path, "digest") for path in files[1:]]:
+        heads["sequence", kept["sequence"]] = kept["digest"]
+        heads["number", kept["priceNumber"]] = kept["priceDigest"]
+    with open(files[0], encoding="utf-8", newline="\n") as file:
+        for row in map(json.loads, file):
+            kind, count = "sequence" if "amount" in row else "number", count + 1
+            need(row[kind] == count, f"Line {count} is of {row[kind]}: one is missing.")
+            line = {n: str(v) if isinstance(v, int) else v for n, v in row.items()}
+            line["token"] = row["token"]["id"] if "token" in row else record["token"]
+            line.pop("id", None)
+            for side, sign in (("source", -1), ("target", 1)) if "id" in row else ():
+                line[side] = user = row[side] and row[side]["user"]["id"]
+                held[user] = held.get(user, 0) + sign * row["amount"]
+            if row["lineVersion"] == 2:
+                start = head or bytes.fromhex(row["previousDigest"])
+                head = sha256(start + canonical(line).encode()).digest()
+            wanted = heads.get((kind, count))
+            altered = f"The head after line {count} is another: a line was altered."
+            need(wanted in (None, head and head.hex()), altered)
+            if record and kind == "sequence" and count == int(record["entries"]):
+                has = [n for user, n in held.items() if user and n]
+                has = [str(sum(has)), str(len(has))]
+                given = f"The entries give {has[0]} units to {has[1]} holders."
+                need(has == [record["held"], record["holders"]], given)
+    is_cut = any(of == kind and number > count for of, number in heads)
+    need(not is_cut, f"The export ends at line {count}: lines were taken away.")
+    said = f"{count} lines follow each other, to the head {(head or b'').hex()}"
+    return f"{said}, as says {by}." if by else f"{said}."
+
+
+COMMANDS = {"proof": proof, "statements": statements, "compare": statements}
+COMMANDS["ledger"] = ledger
+
+if __name__ == "__main__":
+    name, *files = sys.argv[1:] or [""]
+    if name not in COMMANDS or not files:
+        print(__doc__)
+        sys.exit(2)
+    try:
+        print("Proved:", COMMANDS[name](files))
+    except BROKEN:
+        need(False, "a file is not there, is not what it should be, or was cut off.")
