@@ -3,6 +3,7 @@ from importlib import import_module
 from django.conf import settings
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, path
+from django.views.generic import RedirectView
 
 from partnerapi.desk import entry
 from partnerapi.desk import keys as desk_keys
@@ -36,6 +37,7 @@ FOR_PARTNERS = [
     path("docs/fix", pages.fix, name="fix"),
     path("docs/fix/<str:name>", pages.fix_file, name="fix_file"),
     path("docs/changelog.atom", feed.changes, name="changes"),
+    path("docs/chains", RedirectView.as_view(url="/docs/proof", permanent=True)),
     path("docs/<slug:name>", docs.page, name="docs_page"),
     path("docs/verify.py", docs.program, {"name": "verify.py"}, "verify_python"),
     path("docs/verify.mjs", docs.program, {"name": "verify.mjs"}, "verify_javascript"),

@@ -1,4 +1,4 @@
-"""What the register has of a holder, with the proof for whoever checks it offline."""
+"""What the register has of a holder, with a proof that is checked offline."""
 
 import graphene
 
@@ -11,7 +11,7 @@ from partnerapi.graphql.relay import key_of
 from partnerapi.graphql.scalars import Time, Uint64
 
 FEW_HOLDERS = 64
-"""A path through fewer holders tells what a neighbour has."""
+"""A path through fewer holders shows what a neighbour has."""
 
 
 class HoldingProof(graphene.ObjectType):

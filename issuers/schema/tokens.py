@@ -141,7 +141,7 @@ class TokenStatement(graphene.ObjectType):
     """What the last public statement says of a token, with the proof that it does.
 
     The statement's `tokensRoot` follows from record, salt and path; see
-    `/docs/chains#public-statements`.
+    `/docs/proof#public-statements`.
     """
 
     number = Uint64(required=True, description="Number of the statement.")

@@ -30,7 +30,7 @@ FOR_PARTNERS = (
     "limits",
     "errors",
     "exports",
-    "chains",
+    "proof",
     "deprecations",
     "changelog",
 )

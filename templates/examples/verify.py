@@ -18,8 +18,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 MOST = 1 << 20  # characters of a file; an export is read by lines
-BROKEN = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError)
-BROKEN += (TypeError, ValueError, zlib.error)
+STRANGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+BROKEN = (*STRANGE, OSError, RuntimeError, zlib.error)
 
 
 def need(is_so, sentence):

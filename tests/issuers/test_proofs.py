@@ -21,12 +21,12 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.accounts.models import Account, Actor
+from accounts.accounts.models import Account
 from accounts.people.models import User, UserHolder
 from issuers.register import ledger
 from issuers.register.ledger import Entry
 from partnerapi.sandbox.data.approvals import approved_key
-from tests.approved import approved_price, approved_record
+from tests.approved import approved_price, approved_record, desk
 from tests.characters import Ask, World
 from tests.issuers.register import people
 from tests.owner import tamper
@@ -52,7 +52,7 @@ ENTRIES = """query ($id: ID!) { token(id: $id) { transactions(first: 100) { node
 SET_BACK = """DELETE FROM issuers_holdersalt; DELETE FROM issuers_holdercommitment;
     DELETE FROM issuers_holdingtree; DELETE FROM issuers_holdingpage;
     DELETE FROM issuers_statedtoken; DELETE FROM issuers_statement"""
-STAFF = Actor("staff", is_staff=True)
+
 Run = Callable[..., tuple[int, str]]
 
 
@@ -121,7 +121,7 @@ def holders(world: World) -> list[Any]:
 @pytest.fixture
 def account(world: World, holders: list[Any]) -> Account:
     user = User.objects.get(ledger_account=holders[0])
-    return Account.objects.open(world.partner, user, STAFF, timezone.now())
+    return Account.objects.open(world.partner, user, desk(), timezone.now())
 
 
 def save(directory: Path, name: str, content: Any) -> str:

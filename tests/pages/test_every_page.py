@@ -15,6 +15,8 @@ OTHERS = ["/", "/docs", "/docs/schema", "/docs/clients", "/docs/fix"]
 PAGES = [*OTHERS, *DOCS]
 DOCUMENTS = [
     *PAGES[1:],
+    "/docs/verify.py",
+    "/docs/verify.mjs",
     "/schema.graphql",
     "/scalars.json",
     "/docs/search.json",
@@ -26,6 +28,9 @@ NO_PAGES = {
     "/statements",
     "/.well-known/partner-api-keys.json",
     *DOCUMENTS[-4:],
+    "/docs/chains",
+    "/docs/verify.py",
+    "/docs/verify.mjs",
 }
 each_page = pytest.mark.parametrize("path", PAGES)
 each_document = pytest.mark.parametrize("path", DOCUMENTS)

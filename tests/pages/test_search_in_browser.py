@@ -31,7 +31,7 @@ QUESTIONS = {
     "export all holders": r"/docs/exports",
     "deprecated fields": r"/docs/(deprecations|guide#versions)",
     "how do I log on with FIX": r"/docs/fix",
-    "prove that no entry was changed": r"/docs/chains",
+    "prove that no entry was changed": r"/docs/proof",
     "when does the schema change": r"/docs/(guide#versions|changelog|deprecations)",
     "placeOrder": r"/docs/schema/Mutation.placeOrder",
     "sandboxDeposit": r"/docs/schema/Mutation.sandboxDeposit",

@@ -225,6 +225,10 @@ examples:
             access = json.loads(self.manage("sandbox access", owning, "--json")[-1])
         environment["PARTNER_API_SANDBOX_KEY"] = access["key"]
         self.write_environment(owning | environment)
+        statements = Path(environment["PARTNER_API_STATEMENTS"])
+        if not [*statements.glob("*.statement")]:
+            with self.step("First signed statement"):
+                self.manage("export register-statement", environment)
         with self.step("Web server, workers, market, FIX acceptor"):
             self.work("worker", environment, "--concurrency=1", "--without-mingle")
             self.work("beat", environment)
