@@ -1,5 +1,5 @@
--- Releases a block of orders: a partner its own, and two people of staff a block of staff.
--- Whether it stood until now.
+-- Releases a block of orders: a partner its own, and two people of staff a block of
+-- staff. Whether it stood until now.
 -- called by: application
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.trading_release(block uuid, asked_by text)
