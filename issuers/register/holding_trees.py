@@ -34,6 +34,8 @@ TOP = 256
 """The page of the roots of pages."""
 SETTLED = timedelta(hours=1)
 """A name that was replaced longer ago has been committed."""
+LEAF = 40
+"""Bytes of a leaf: its commitment, its units."""
 LINES = 10_000
 """How many lines are written at once."""
 
@@ -130,9 +132,13 @@ class HoldingTrees:
         arguments = [array_text(column) for column in zip(*touched, strict=True)]
         if not arguments:
             return
-        for token, bucket, commitment, units in rows_of(LEAVES, arguments):
-            if commitment not in self.gone:
-                leaves[token][bucket].append(commitment + int(units).to_bytes(8))
+        for token, bucket, found in rows_of(LEAVES, arguments):
+            listed = [found[at : at + LEAF] for at in range(0, len(found), LEAF)]
+            leaves[token][bucket] += (
+                [leaf for leaf in listed if leaf[:32] not in self.gone]
+                if self.gone
+                else listed
+            )
 
     def padding_keys(self, tokens: Iterable[str]) -> dict[str, bytes]:
         with connection.cursor() as cursor:
@@ -221,13 +227,17 @@ CHANGED = """
 """ + HOLDERS.format(
     balances="(changed JOIN issuers_holderbalance USING (token_id, account_id))"
 )
+# Units beyond 2⁶³ are sent as the negative number of the same 8 bytes.
 LEAVES = """
-    SELECT c.token_id::text, c.bucket, c.commitment, b.balance::text
+    SELECT c.token_id::text, c.bucket, string_agg(c.commitment || int8send((b.balance
+        - CASE WHEN b.balance < 9223372036854775808 THEN 0
+            ELSE 18446744073709551616 END)::bigint), '')
     FROM unnest(%s::uuid[], %s::int[]) AS n (token_id, bucket)
     JOIN issuers_holdercommitment c
         ON c.token_id = n.token_id AND c.bucket = n.bucket AND c.until IS NULL
     JOIN issuers_holderbalance b
         ON b.token_id = c.token_id AND b.account_id = c.account_id AND b.balance > 0
+    GROUP BY c.token_id, c.bucket
 """
 KEYS = """
     SELECT token_id::text, padding_key FROM issuers_holdingtree

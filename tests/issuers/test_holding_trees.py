@@ -105,7 +105,7 @@ def test_a_root_follows_entries_and_names(world: World, write: Any):
             # The first holder sells all, and another is new.
             Entry(token, "TRANSFER", 1, accounts[0], accounts[25]),
             Entry(token, "TRANSFER", 5, accounts[10], accounts[3]),
-            Entry(other, "MINT", 2**64 - 1, None, accounts[3]),
+            Entry(other, "MINT", 2**64 - 2, None, accounts[3]),
         ],
         "me",
     )
@@ -113,11 +113,13 @@ def test_a_root_follows_entries_and_names(world: World, write: Any):
     renamed.name = "Zoë \\ Renamed\tTwice"
     renamed.save()
     second = write()
-    for one, held in ((token, 210), (other, 2**64 - 1)):
+    for one, held in ((token, 210), (other, 2**64 - 2)):
         units, root = root_by_the_documents(one)
         assert (units, root.hex()) == (held, second[str(one)])
     approved_record([Entry(token, "TRANSFER", 1, accounts[25], accounts[0])], "me")
+    approved_record([Entry(other, "MINT", 1, None, accounts[3])], "me")
     third = write()
+    assert root_by_the_documents(other)[1].hex() == third[str(other)]
     assert root_by_the_documents(token)[1].hex() == third[str(token)] != second
     own = HolderCommitment.objects.filter(account=accounts[5]).order_by("since")
     assert [(one.since, one.until) for one in own] == [(1, 3), (3, None)]

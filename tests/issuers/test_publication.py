@@ -16,11 +16,18 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import (
 )
 from django.core.management import CommandError, call_command
 from django.test import Client
+from django.utils import timezone
 
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry
-from issuers.register.publication import levels, path_of
+from issuers.register.publication import (
+    AnotherPublished,
+    levels,
+    path_of,
+    publish,
+)
+from issuers.register.statements import private_key, take_statement
 from tests.approved import approved_price, approved_record
 from tests.characters import Ask, World
 from tests.issuers.register import empty_token, people
@@ -219,6 +226,16 @@ def test_no_statement_is_written_over_a_database_that_was_set_back(
     tamper(SET_BACK)
     with pytest.raises(CommandError, match="an older state of the database"):
         write()
+
+
+def test_of_two_at_once_the_second_says_so(token: Any, settings: Any):
+    key = private_key(new_key())
+    at = timezone.now()
+    first, second = take_statement(at), take_statement(at)
+    assert publish(*first, key, at, 0).number == 1
+    with pytest.raises(AnotherPublished, match="was writing statement 1, and has"):
+        publish(*second, key, at, 0)
+    assert get("/statements").json()["statements"][0]["number"] == 1
 
 
 def test_no_statement_follows_a_file_that_was_spoiled(
