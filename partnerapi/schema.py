@@ -16,6 +16,7 @@ import issuers.schema.holdings
 import issuers.schema.investors
 import issuers.schema.proofs
 import issuers.schema.queries
+import issuers.schema.witnesses
 import marketdata.schema
 import marketdata.trading.schema.controls
 import marketdata.trading.schema.dry_run
@@ -129,6 +130,7 @@ class Mutation(
     marketdata.trading.schema.mutations.Mutation,
     marketdata.trading.schema.controls.Mutation,
     issuers.schema.investors.Mutation,
+    issuers.schema.witnesses.Mutation,
     accounts.applicants.schema.Mutation,
     accounts.accounts.schema.Mutation,
     accounts.cash.schema.Mutation,

@@ -45,6 +45,11 @@ FOR_PARTNERS = [
     path("exports/<uuid:pk>", download, name="export"),
     path("statements", statements.listing, name="statements"),
     path("statements/<int:number>", statements.statement, name="statement"),
+    path(
+        "statements/<int:number>/witnesses",
+        statements.witnesses,
+        name="statement_witnesses",
+    ),
     path(".well-known/partner-api-keys.json", statements.keys, name="statement_keys"),
 ]
 FOR_DESKS = [

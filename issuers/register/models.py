@@ -15,6 +15,7 @@ from django.db.models.functions import Now
 from django.db.models.lookups import LessThanOrEqual
 
 from accounts.access import Caller, Scope
+from accounts.keys.models import Partner
 from accounts.people.models import User, UserHolder
 from issuers.models.issuers import Issuer
 from issuers.models.tokens import MAX_UNITS, MAX_VALUE, Token, Units
@@ -539,6 +540,38 @@ class StatedToken(models.Model):
 
     def __str__(self):
         return f"{self.token} in statement {self.statement_id}"
+
+
+class WitnessKey(models.Model):
+    """A public key with which a partner signs statements of the register."""
+
+    public_key = models.CharField(
+        primary_key=True, max_length=44, help_text="Ed25519, base64."
+    )
+    partner = models.ForeignKey(
+        Partner, models.PROTECT, related_name="witness_keys", db_index=False
+    )
+    since = models.DateTimeField()
+
+    def __str__(self):
+        return f"Key of {self.partner}"
+
+
+class Witness(models.Model):
+    """A partner's signature of a public statement."""
+
+    pk = models.CompositePrimaryKey("statement_id", "key_id")
+    statement = models.ForeignKey(
+        Statement, models.PROTECT, related_name="witnesses", db_index=False
+    )
+    key = models.ForeignKey(
+        WitnessKey, models.PROTECT, related_name="+", db_index=False
+    )
+    signature = models.CharField(max_length=88, help_text="Ed25519, base64.")
+    at = models.DateTimeField()
+
+    def __str__(self):
+        return f"{self.key} on statement {self.statement_id}"
 
 
 class StatedRows(models.Model):

@@ -16,6 +16,7 @@ from issuers.register.models import (
     TokenPrice,
 )
 from issuers.register.publication import leaf, path_of, tree_of
+from issuers.register.witnesses import witnesses_of
 from issuers.schema.ledger import (
     PRICE_HISTORY,
     TRANSACTIONS,
@@ -23,6 +24,7 @@ from issuers.schema.ledger import (
     TokenPriceConnection,
 )
 from issuers.schema.rows import NULLS_TOKEN, ids, read_issuers
+from issuers.schema.witnesses import WITNESSES
 from partnerapi.graphql.cost import FOUND, Field
 from partnerapi.graphql.pages import read_pages
 from partnerapi.graphql.relay import (
@@ -166,6 +168,7 @@ class TokenStatement(graphene.ObjectType):
     signature = graphene.String(
         required=True, description="Ed25519 signature of `line`, base64."
     )
+    witnesses = WITNESSES
 
     def resolve_number(stated, info):
         return [one.statement_id for one in stated]
@@ -193,6 +196,10 @@ class TokenStatement(graphene.ObjectType):
 
     def resolve_signature(stated, info):
         return [one.statement.signature for one in stated]
+
+    def resolve_witnesses(stated, info):
+        found = witnesses_of([one.statement_id for one in stated])
+        return [found[one.statement_id] for one in stated]
 
 
 def last_stated(token_ids):

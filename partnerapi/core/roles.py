@@ -137,6 +137,8 @@ APPLICATION: Mapping[str, str] = {
     "issuers_tokenprice": READ,
     "issuers_tokenrule": READ,
     "issuers_unnumberedevent": READ,
+    "issuers_witness": APPEND,
+    "issuers_witnesskey": APPEND,
     "marketdata_bookchange": READ,
     "marketdata_booklevel": READ,
     "marketdata_booksnapshot": READ,

@@ -8,6 +8,7 @@ from django.views.decorators.http import require_safe
 
 from issuers.register.models import Statement
 from issuers.register.publication import published_keys
+from issuers.register.witnesses import witnesses_text
 from partnerapi.core.times import to_rfc3339
 from partnerapi.gateway.bills import Bill
 from partnerapi.gateway.refusals import Throttled
@@ -57,6 +58,12 @@ def statement(request: HttpRequest, number: int) -> HttpResponse:
         return "".join(f"{part}\n" for part in parts if part is not None)
 
     return answer(request, lines, "text/plain; charset=utf-8")
+
+
+@require_safe
+def witnesses(request: HttpRequest, number: int) -> HttpResponse:
+    """The partners that witnessed a statement, with their keys and signatures."""
+    return answer(request, lambda: witnesses_text(number), "application/json")
 
 
 @require_safe

@@ -94,3 +94,13 @@ CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
     ON public.issuers_token FOR EACH STATEMENT
     WHEN (current_setting('transaction_isolation') <> 'read committed')
     EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_witness FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
+
+CREATE OR REPLACE TRIGGER refuse_snapshot BEFORE INSERT OR DELETE OR UPDATE
+    ON public.issuers_witnesskey FOR EACH STATEMENT
+    WHEN (current_setting('transaction_isolation') <> 'read committed')
+    EXECUTE FUNCTION public.accounts_refuse_snapshot();
