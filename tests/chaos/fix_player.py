@@ -116,7 +116,7 @@ class Player:
     def excuse(self, failure: FixFailure) -> None:
         """Raises the failure unless the acceptor was to end, or the session."""
         if isinstance(failure, LoggedOut):
-            was_within = self.reader.restarting and LOGON_WITHIN in str(failure)
+            was_within = self.reader.is_logging_on and LOGON_WITHIN in str(failure)
             if GOING_DOWN not in str(failure) and not was_within:
                 raise failure
         else:

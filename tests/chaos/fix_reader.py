@@ -144,7 +144,7 @@ class Reader(Initiator):
         self.names = itertools.count(1)
         # How many messages are still to be left unread, as if they had been lost.
         self.to_lose = 0
-        self.lost = self.restarting = False
+        self.lost = self.is_logging_on = False
         self.resends: deque[int] = deque()
         # Requests that must be refused, with MDReqRejReason(281); lists by request.
         self.refusals: set[tuple[str, str]] = set()
@@ -154,7 +154,7 @@ class Reader(Initiator):
     def logon(self) -> Message:
         self.ended += self.holdings.values()
         self.holdings = {}
-        self.to_lose, self.lost, self.restarting = 0, False, False
+        self.to_lose, self.lost, self.is_logging_on = 0, False, False
         self.resends.clear()
         self.refusals.clear()
         self.lists.clear()
@@ -164,10 +164,6 @@ class Reader(Initiator):
     def handle(self, message: Message) -> bool:
         if message.type == "A":
             raise Wrong("a Logon within the session was answered by a Logon")
-        if self.restarting and message.type != "5":
-            # The engine begins its numbers anew before it refuses our Logon: what its
-            # other threads send meanwhile has old numbers or new ones.
-            return False
         if self.to_lose and message.type not in ("A", "5"):
             self.to_lose -= 1
             self.lost = True
@@ -260,7 +256,7 @@ class Reader(Initiator):
     @property
     def is_quiet(self) -> bool:
         """Whether nothing about the numbers is going on."""
-        busy = self.lost or self.to_lose or self.resends or self.restarting
+        busy = self.lost or self.to_lose or self.resends or self.is_logging_on
         return not busy
 
     def ask_for_states(self, symbol: str) -> None:
@@ -274,7 +270,7 @@ class Reader(Initiator):
 
     def log_on_within(self) -> None:
         """Log on within the session, which ends it."""
-        self.restarting = True
+        self.is_logging_on = True
         self.sent = 0
         self.send("A", (98, 0), (108, self.heartbeat), (141, "Y"))
 

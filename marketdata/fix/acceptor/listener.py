@@ -109,7 +109,6 @@ class Listener:
         self.verifiers = ThreadPoolExecutor(VERIFIERS, "fix-logon")
         self.stopping = asyncio.Event()
         self.accepting = self.loop.create_task(self.accept())
-        self.beating = self.loop.create_task(self.sessions.beat())
         if not self.leases.is_alone:
             self.watching = [
                 self.loop.create_task(self.watch_leases()),
@@ -158,7 +157,6 @@ class Listener:
         if not self.leases.is_alone:
             for watch in self.watching:
                 watch.cancel()
-        self.beating.cancel()
         for task in self.tasks:
             task.cancel("the acceptor stops")
         await asyncio.gather(*self.tasks, return_exceptions=True)

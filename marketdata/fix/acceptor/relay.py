@@ -16,7 +16,11 @@ from marketdata.fix.acceptor.first_message import (
 from marketdata.fix.acceptor.inbound import Inbound, RuleBroken
 from marketdata.fix.acceptor.logon import Admission, LogonRefused
 from marketdata.fix.acceptor.outbound import Outbound
-from marketdata.fix.acceptor.session import EngineSession, LiveSession
+from marketdata.fix.acceptor.session import (
+    CONNECTION_LOST,
+    EngineSession,
+    LiveSession,
+)
 from marketdata.fix.acceptor.sessions import Sessions
 from marketdata.fix.protocol.rules import (
     ALIVE_SECONDS,
@@ -33,6 +37,7 @@ STALL_SECONDS = 10.0
 """How long a client may leave more unread than its write buffer holds."""
 ANSWER_SECONDS = 10.0
 """How long a test waits for a Logon that is about to be answered."""
+BEAT_SECONDS = 1.0
 LOGOUT = b"\x0135=5\x01"
 INBOUND_BURST, INBOUND_PER_SECOND = 262_144, 131_072
 """Bytes that a client may send at once, and a second; more wait in its sockets."""
@@ -155,7 +160,7 @@ class Relays:
                 outbound.flush()
                 await let_read(client)
         finally:
-            session.disconnect()
+            session.disconnect(CONNECTION_LOST)
             if not session.ended.is_set():
                 # The engine never began it.
                 self.sessions.on_disconnect(admission.comp_id)
@@ -164,24 +169,29 @@ class Relays:
         self, client: Stream, own: Relay, session: LiveSession, rest: bytes
     ) -> None:
         """Have a session receive a client's messages, until one of them ends."""
-        reading = asyncio.create_task(self.relay_in(client, own, session, rest))
-        ended = asyncio.create_task(session.ended.wait())
+        tasks = [
+            asyncio.create_task(self.relay_in(client, own, session, rest)),
+            asyncio.create_task(session.ended.wait()),
+            # A fault of this session ends no other.
+            asyncio.create_task(beat(session)),
+        ]
         try:
-            await asyncio.wait({reading, ended}, return_when=asyncio.FIRST_COMPLETED)
-            if reading.done():
-                await reading
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                await task
         except RuleBroken as broken:
             session.end_now(str(broken))
             await let_read(client)
         except Cut as cut:
+            session.disconnect(f"disconnected: {cut}")
             self.log.warn(
                 "%s (%s) was disconnected: %s",
                 *(own.admission.comp_id, own.admission.login, cut),
             )
         finally:
-            reading.cancel()
-            ended.cancel()
-            await asyncio.gather(reading, ended, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def relay_in(
         self, client: Stream, own: Relay, session: LiveSession, rest: bytes
@@ -209,6 +219,13 @@ class Relays:
                 raise Cut(f"it read too slowly for {STALL_SECONDS:.0f} s") from None
             rate.spend(len(data))
             await asyncio.sleep(rate.debt_seconds)
+
+
+async def beat(session: LiveSession) -> None:
+    """Each second, have a session look at its clock; ends with its task."""
+    while True:
+        await asyncio.sleep(BEAT_SECONDS)
+        session.tick()
 
 
 def logged_on_from(address: object, since: datetime) -> str:

@@ -62,6 +62,7 @@ from partnerapi.core.json_lines import logged_as
 logger = logging.getLogger(__name__)
 
 CONNECTION_LOST = "the connection was lost"
+SILENT = "silent: the partner sent nothing, and did not answer a TestRequest"
 
 
 class EngineSession(Protocol):
@@ -118,7 +119,8 @@ class LiveSession:
         self.is_logged_on = False
         self.ended = asyncio.Event()
         self.logout_reason = ""
-        self.disconnect_reason = CONNECTION_LOST
+        # Why it ends, if not by a Logout of ours.
+        self.end_reason = ""
 
     # From the connection.
 
@@ -142,9 +144,10 @@ class LiveSession:
         """Send what the engine has made."""
         self.outbound.pass_on(message)
 
-    def disconnect(self) -> None:
+    def disconnect(self, reason: str) -> None:
         """The connection has ended, or is to end."""
         if not self.ended.is_set():
+            self.end_reason = self.end_reason or reason
             self.outbound.flush()
             self.engine_session.disconnect()
 
@@ -243,8 +246,12 @@ class LiveSession:
 
     def on_logout(self, text: str) -> None:
         """The client has sent a Logout."""
-        reason = f"logged out by the partner: {mask(text)}"
-        self.disconnect_reason = reason.removesuffix(": ")
+        self.end_reason = f"logged out by the partner: {mask(text)}".removesuffix(": ")
+
+    def on_engine_logout(self, text: str) -> None:
+        """The engine logs the client out, or answers its Logout; `text` may be ""."""
+        reason = f"logged out by the engine: {text}".removesuffix(": ")
+        self.end_reason = self.end_reason or reason
 
     def answer(self, message_type: str, bodies: Iterable[str]) -> None:
         """Queue an answer; too many unread answers end the session."""
@@ -294,11 +301,12 @@ class LiveSession:
         """Send a Logout at once, and free the CompID."""
         self.end(text)
         self.tick()
-        self.disconnect()
+        self.disconnect(text)
 
     def on_disconnect(self) -> None:
         """The engine's session has ended."""
-        self.logout_reason = self.logout_reason or self.disconnect_reason
+        # The engine disconnects without a word only who was silent for too long.
+        self.logout_reason = self.logout_reason or self.end_reason or SILENT
         # A logged-out session would also refuse the CompID's next Logon.
         self.engine_session.allow_logons()
         self.subscriptions.close()

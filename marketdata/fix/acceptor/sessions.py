@@ -16,7 +16,6 @@ from partnerapi.core.json_lines import logged_as
 
 logger = logging.getLogger(__name__)
 
-BEAT_SECONDS = 1.0
 LEAVE_SECONDS = 5.0
 """How long the clients have to answer their Logouts, when the acceptor stops."""
 
@@ -119,15 +118,6 @@ class Sessions:
         """Have each session send changes of instruments and states."""
         for session in list(self.live.values()):
             session.look()
-
-    async def beat(self) -> None:
-        """Each second, have every session look at its clock; ends with its task."""
-        while True:
-            await asyncio.sleep(BEAT_SECONDS)
-            for session in list(self.live.values()):
-                # Spread over the loop's turns: books are sent in between.
-                session.tick()
-                await asyncio.sleep(0)
 
     async def end_all(self, text: str) -> None:
         """Log all sessions out with a notice (B) and a reason, and admit no more."""

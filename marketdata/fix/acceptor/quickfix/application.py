@@ -125,6 +125,8 @@ class FeedApplication(fix.Application):
         if message_type == "4":
             first = int(message.getHeader().getField(34))
             session.on_gap(first, int(message.getField(36)))
+        elif message_type == "5":
+            session.on_engine_logout(text(message, 58))
         elif message_type == "3":
             # A message that breaks FIX 4.4 reaches no other callback than this.
             session.charge_rate()

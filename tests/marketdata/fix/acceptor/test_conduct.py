@@ -5,12 +5,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from marketdata.fix.acceptor.session import SILENT
 from marketdata.fix.client.client import Client
 from marketdata.fix.client.initiator import ANSWER_SECONDS, LoggedOut
 from marketdata.fix.protocol.rules import PROBE_BYTES
 from marketdata.fix.protocol.wire import utc_timestamp
 from tests.marketdata.fix.conftest import Market
-from tests.marketdata.fix.engines import Bench, running_engine
+from tests.marketdata.fix.engines import Bench, logged_on, running_engine
+from tests.waiting import until
 
 NEVER, LATE = 0.5, 0.1
 
@@ -58,6 +60,41 @@ def test_ends_a_session_that_logs_on_once_more(bench: Bench, heartbeat):
     client.send("A", (98, 0), (108, heartbeat), (141, "Y"))
     with pytest.raises(LoggedOut, match="A Logon within a session is refused"):
         client.receive()
+
+
+def test_notes_why_the_engine_logs_a_session_out(bench: Bench):
+    client = bench.initiator()
+    with logged_on(client, bench) as session:
+        client.sent = 0
+        client.send("0")
+        with pytest.raises(LoggedOut, match="MsgSeqNum too low"):
+            client.receive()
+        until(session.ended.is_set)
+    assert bench.sessions.status()[client.sender].last_logout_reason == (
+        "logged out by the engine: MsgSeqNum too low, expecting 2 but received 1"
+    )
+
+
+def test_notes_that_a_session_was_silent(bench: Bench):
+    client = bench.initiator(heartbeat=1)
+    with logged_on(client, bench) as session:
+        until(session.ended.is_set)
+    assert bench.sessions.status()[client.sender].last_logout_reason == SILENT
+
+
+def test_a_fault_of_one_session_ends_no_other(bench: Bench, monkeypatch, caplog):
+    def fail(number: int) -> None:
+        raise RuntimeError("a fault")
+
+    client, other = bench.initiator(), bench.initiator(1, heartbeat=1)
+    with logged_on(client, bench) as session, logged_on(other, bench) as living:
+        monkeypatch.setattr(session.engine_session, "tick", fail)
+        until(session.ended.is_set)
+        # Its engine sends a Heartbeat each second.
+        other.send("0")
+        assert read(other).type == read(other).type == "0"
+        assert not living.ended.is_set()
+    assert "a fault" in caplog.text
 
 
 def test_rejects_types_that_no_partner_sends(bench: Bench):
