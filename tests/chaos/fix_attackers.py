@@ -201,6 +201,7 @@ def attack(
     seats: list[Seat],
     counts: tuple[int, int],
     rate: float,
+    seed: int,
 ) -> None:
     """Send so many messages before a Logon, so many within sessions; in a process.
 
@@ -209,7 +210,7 @@ def attack(
     Tells how many were sent every now and then, and in the end the Attack.
     """
     before, within = (count // len(seats) for count in counts)
-    dice = random.Random(seats[0].comp_id)
+    dice = random.Random(f"{seed} {seats[0].comp_id}")
     jobs: list[tuple[Callable[[int], Attack], int]] = []
     attackers = []
     for seat in seats:
