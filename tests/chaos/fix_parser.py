@@ -134,7 +134,7 @@ class Seat:
 
 
 async def settle() -> None:
-    """Let the loop do what was called soon, and what that calls soon."""
+    """Wait for the calls that are due in the loop, and for those that they cause."""
     for _ in range(3):
         await asyncio.sleep(0)
 
@@ -233,7 +233,7 @@ class Trial:
         types = self.types_of_other()
         assert types[0] == b"X", (types, self.other.session.logout_reason)
         if b"1" in types:
-            # It answers, as the other one is not allowed to send for ever.
+            # Without an answer it would get nothing more.
             number = self.other.engine_session.session.getExpectedTargetNum()
             probe = self.other.session.window.probe
             assert probe

@@ -161,7 +161,7 @@ class Book:
         self.may_repeat = False
 
     def lose(self) -> None:
-        """Messages were lost: a W comes, then trades, some of them once more."""
+        """Messages were lost: a W comes, then trades, some of them repeated."""
         self.is_known, self.may_repeat = False, True
 
     def take(self, message: Fields) -> None:

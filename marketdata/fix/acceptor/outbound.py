@@ -107,10 +107,14 @@ class Outbound:
         """Write what was sent since the last write."""
         if not self.parts:
             return
-        if logger.isEnabledFor(logging.DEBUG):
-            with logged_as(self.request_id):
-                for part in self.parts:
-                    text = mask(part.decode(errors="replace"))
-                    logger.debug("%s > %s", self.comp_id, text)
+        for part in self.parts:
+            self.log(">", part)
         self.writer.write(b"".join(self.parts))
         self.parts.clear()
+
+    def log(self, direction: str, message: bytes) -> None:
+        """Log a message that is sent (>) or received (<), without secrets."""
+        if logger.isEnabledFor(logging.DEBUG):
+            with logged_as(self.request_id):
+                text = mask(message.decode(errors="replace"))
+                logger.debug("%s %s %s", self.comp_id, direction, text)

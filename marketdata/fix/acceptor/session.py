@@ -68,6 +68,8 @@ SILENT = "silent: the partner sent nothing, and did not answer a TestRequest"
 class EngineSession(Protocol):
     """The session as the FIX engine runs it."""
 
+    @property
+    def expected(self) -> int: ...
     def receive(self, message: bytes, number: int) -> object: ...
     def tick(self, number: int) -> object: ...
     def log_out(self, text: str) -> object: ...
@@ -119,14 +121,18 @@ class LiveSession:
         self.is_logged_on = False
         self.ended = asyncio.Event()
         self.logout_reason = ""
-        # Why it ends, if not by a Logout of ours.
+        # Why it ends, unless the acceptor logs it out.
         self.end_reason = ""
 
     # From the connection.
 
     def receive(self, message: bytes) -> None:
         """Have the engine handle a whole message of the client."""
+        self.outbound.log("<", message)
+        is_early = number_of(message) > self.engine_session.expected
         self.engine_session.receive(message, self.outbound.number)
+        if is_early and not self.ended.is_set():
+            self.on_early()
 
     def tick(self) -> None:
         """Each second: what the engine sends by itself, and the client's silence."""
@@ -168,6 +174,12 @@ class LiveSession:
         if not self.rate.take(1):
             per_second = settings.FIX_MESSAGES_PER_SECOND
             self.end(TOO_MANY_MESSAGES.format(per_second=per_second))
+
+    def on_reject(self, number: str, text: str) -> None:
+        """The engine rejects a message of the client, which no other callback gets."""
+        with logged_as(self.admission.request_id):
+            logger.info("%s: message %s is rejected: %s", self.comp_id, number, text)
+        self.charge_rate()
 
     def on_early(self) -> None:
         """Charge a message that the engine keeps until the earlier ones have come."""
@@ -444,3 +456,9 @@ class LiveSession:
     def send_probe(self) -> None:
         test_request_id = self.window.new_probe(monotonic())
         self.send(OutgoingMessage("1", as_text(f"112={test_request_id}{SOH}")))
+
+
+def number_of(message: bytes) -> int:
+    """MsgSeqNum(34); 0 if it has other characters than digits, or more than 19."""
+    number = message.partition(b"\x0134=")[2].partition(b"\x01")[0]
+    return int(number) if number.isdigit() and len(number) < 20 else 0

@@ -92,16 +92,6 @@ class Sessions:
         with logged_as(session.admission.request_id):
             logger.info("%s disconnected: %s", comp_id, self.reasons[comp_id])
 
-    def request_id(self, comp_id: str) -> str | None:
-        """Of the Logon of a session, where there is one."""
-        session = self.live.get(comp_id)
-        return session.admission.request_id if session else None
-
-    def on_early(self, comp_id: str) -> None:
-        """A message of a session waits for one that is missing."""
-        if session := self.live.get(comp_id):
-            session.on_early()
-
     def end(self, comp_id: str, text: str) -> None:
         """Log a session out with a reason, if there is one."""
         session = self.live.get(comp_id)

@@ -29,25 +29,22 @@ November 2026. Where none was found, the place in its source is named.
    BookSequence(5083) stands behind the group.
 7. Logs show passwords.
    Upstream: none found; FileLog.cpp.
-   Here: the engine gets no key (`first_message.py`); `journal.py` masks the rest.
-8. A log that Python made is freed twice.
-   Upstream: none found; Python has logs since PR #552.
-   Here: `__disown__` in `journal.py`.
-9. A session that was logged out takes no Logon until it is allowed to.
+   Here: the engine gets no key (`first_message.py`) and no log: `outbound.py` has one.
+8. A session that was logged out takes no Logon until it is allowed to.
    Upstream: none found; Session.cpp, logout.
    Here: `allow_logons` in `engine_session.py`.
-10. Each session has a copy of the dictionary, 2.6 MB.
+9. Each session has a copy of the dictionary, 2.6 MB.
    Upstream: none found; SessionFactory.cpp.
    Here: one for all (`settings.py`).
-11. A field of type data is read for as long as the field before it says: a length that
+10. A field of type data is read for as long as the field before it says: a length that
    is negative, or longer than the message, ends the process. Tags wrap around at 2³².
    Upstream: none found; Message.cpp, extractField.
    Here: `inbound.py` lets no such field pass, nor a tag of more than 9 digits.
-12. Messages ahead of one that is missing are kept without a bound, and no callback
+11. Messages ahead of one that is missing are kept without a bound, and no callback
    hears of them.
    Upstream: none found; Session.cpp, doTargetTooHigh.
-   Here: `journal.py` hears of each, `session.py` ends the session.
-13. A ResendRequest for numbers that were never sent is answered with a gap fill that
+   Here: `session.py` counts them, and ends the session.
+12. A ResendRequest for numbers that were never sent is answered with a gap fill that
    leads backwards.
    Upstream: none found; Session.cpp, nextResendRequest.
    Here: `application.py` rejects it.

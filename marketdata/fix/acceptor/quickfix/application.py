@@ -128,8 +128,7 @@ class FeedApplication(fix.Application):
         elif message_type == "5":
             session.on_engine_logout(text(message, 58))
         elif message_type == "3":
-            # A message that breaks FIX 4.4 reaches no other callback than this.
-            session.charge_rate()
+            session.on_reject(text(message, 45), mask(text(message, 58)))
 
     @guard_callback
     def toApp(self, message: fix.Message, session_id: fix.SessionID) -> None:  # noqa: N802

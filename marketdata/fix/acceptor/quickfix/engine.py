@@ -4,7 +4,6 @@ import quickfix as fix
 
 from marketdata.fix.acceptor.quickfix.application import FeedApplication
 from marketdata.fix.acceptor.quickfix.engine_session import QuickFixSession
-from marketdata.fix.acceptor.quickfix.journal import JournalFactory
 from marketdata.fix.acceptor.quickfix.settings import new_acceptor
 from marketdata.fix.acceptor.sessions import Sessions
 
@@ -18,10 +17,9 @@ class Engine:
     def __init__(self, sessions: Sessions) -> None:
         self.application = FeedApplication(sessions)
         self.stores = fix.MemoryStoreFactory()
-        self.logs = JournalFactory(sessions.request_id, sessions.on_early)
         # Never started: it makes the sessions, and takes them with it at its end.
         self.acceptor: fix.SocketAcceptor | None = new_acceptor(
-            self.application, self.stores, self.logs, sessions.comp_ids
+            self.application, self.stores, sessions.comp_ids
         )
 
     def session(self, comp_id: str) -> QuickFixSession:

@@ -21,10 +21,14 @@ class QuickFixSession:
     def is_logged_on(self) -> bool:
         return bool(self.session.isLoggedOn())
 
+    @property
+    def expected(self) -> int:
+        """The MsgSeqNum(34) of the client's next message."""
+        return int(self.session.getExpectedTargetNum())
+
     def receive(self, message: bytes, number: int) -> None:
         """Handle a whole message of the client; a garbled one is ignored."""
         self.session.setNextSenderMsgSeqNum(number)
-        # It has logged what is wrong.
         with contextlib.suppress(fix.InvalidMessage):
             # A character is a byte, so that any bytes reach it.
             self.session.next(message.decode("latin-1"), fix.UtcTimeStamp.now())

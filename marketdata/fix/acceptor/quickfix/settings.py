@@ -42,7 +42,6 @@ def settings_text(comp_ids: Sequence[str]) -> str:
 def new_acceptor(
     application: fix.Application,
     stores: fix.MessageStoreFactory,
-    logs: fix.LogFactory,
     comp_ids: Sequence[str],
 ) -> fix.SocketAcceptor:
     """An acceptor with its sessions, not started.
@@ -51,7 +50,7 @@ def new_acceptor(
     """
     pool = fix.SessionSettings()
     pool.setFromString(settings_text(comp_ids))
-    acceptor = fix.SocketAcceptor(application, stores, pool, logs)
+    acceptor = fix.SocketAcceptor(application, stores, pool)
     # A dictionary takes 2.6 MB and QuickFIX copies it for each session; messages are
     # only ever compared with it, so that one does for all.
     sessions = [fix.Session.lookupSession(session_id(one)) for one in comp_ids]
