@@ -53,6 +53,8 @@ WRITE_BUFFER = 65_536
 MOST_WITHOUT_LOGON = 500
 """Open connections that have not logged on, in addition to those of the whole pool,
 which may come all at once; a further one cuts the oldest of them."""
+ACCEPTED_AT_ONCE = 20
+"""Connections, in a turn of the loop."""
 VERIFIERS, UNVERIFIED = 4, 64
 """Threads that verify Logons in the database, and Logons that may wait for one in
 addition to those of the whole pool, which may come all at once."""
@@ -163,35 +165,38 @@ class Listener:
 
     async def accept(self) -> None:
         while True:
-            try:
-                accepted, peer = await self.loop.sock_accept(self.socket)
-            except OSError as error:
-                # The process has too many open files: wait until some are closed.
-                self.log.warn("No connection can be accepted: %s", error)
-                await asyncio.sleep(0.1)
-                continue
-            address = address_of(peer[0])
-            # A connection through a proxy is counted once the proxy has named its
-            # source.
-            counted = None if is_trusted(address) else source(address)
-            if counted and not self.may_enter(counted):
-                accepted.close()
-                continue
-            task = self.loop.create_task(self.serve(accepted, address))
-            self.tasks.add(task)
-            self.without_logon[accepted] = task
-            task.add_done_callback(
-                partial(self.end, accepted=accepted, address=address, counted=counted)
-            )
-            most = settings.FIX_SESSIONS + MOST_WITHOUT_LOGON
-            if len(self.without_logon) > most:
-                # A partner sends its Logon at once. So the oldest is the least likely
-                # to be one.
-                oldest = self.without_logon.pop(next(iter(self.without_logon)))
-                oldest.cancel(f"more than {most} connections without a Logon")
             # As long as connections wait, `sock_accept` returns without a pause: those
             # accepted must read their Logons meanwhile.
+            for _ in range(ACCEPTED_AT_ONCE):
+                await self.accept_one()
             await asyncio.sleep(0)
+
+    async def accept_one(self) -> None:
+        try:
+            accepted, peer = await self.loop.sock_accept(self.socket)
+        except OSError as error:
+            # The process has too many open files: wait until some are closed.
+            self.log.warn("No connection can be accepted: %s", error)
+            await asyncio.sleep(0.1)
+            return
+        address = address_of(peer[0])
+        # A connection through a proxy is counted once the proxy has named its source.
+        counted = None if is_trusted(address) else source(address)
+        if counted and not self.may_enter(counted):
+            accepted.close()
+            return
+        task = self.loop.create_task(self.serve(accepted, address))
+        self.tasks.add(task)
+        self.without_logon[accepted] = task
+        task.add_done_callback(
+            partial(self.end, accepted=accepted, address=address, counted=counted)
+        )
+        most = settings.FIX_SESSIONS + MOST_WITHOUT_LOGON
+        if len(self.without_logon) > most:
+            # A partner sends its Logon at once. So the oldest is the least likely to be
+            # one.
+            oldest = self.without_logon.pop(next(iter(self.without_logon)))
+            oldest.cancel(f"more than {most} connections without a Logon")
 
     def may_enter(self, counted: str) -> bool:
         """Count a connection from this address or network, unless it has too many."""

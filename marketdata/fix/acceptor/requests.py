@@ -106,11 +106,13 @@ def requested_books(
         refuse("7", f"it is {request.aggregated}")
     if not request.entry_types:
         refuse("8", "NoMDEntryTypes(267) is 0")
+    if len(request.entry_types) > len(ENTRY_TYPES):
+        refuse("8", "NoMDEntryTypes(267) is too high")
     for entry_type in request.entry_types:
         if entry_type not in ENTRY_TYPES:
             refuse("8", f"it is {entry_type}")
     if len(request.instruments) > MOST_INSTRUMENTS:
-        refuse("2", f"{len(request.instruments)} instruments")
+        refuse("2", "NoRelatedSym(146) is too high")
     if not request.instruments:
         refuse("0", "NoRelatedSym(146) is 0")
     found: dict[str, LiveBook] = {}

@@ -10,6 +10,7 @@ import quickfix as fix
 
 from marketdata.fix.acceptor.inquiries import Inquiries
 from marketdata.fix.acceptor.requests import (
+    ENTRY_TYPES,
     InstrumentKey,
     MarketDataRequest,
     is_request_id,
@@ -20,6 +21,7 @@ from marketdata.fix.protocol.rules import (
     INTERNAL_ERROR,
     LOGON_WITHIN,
     LONGEST_REFERENCE,
+    MOST_INSTRUMENTS,
 )
 from marketdata.fix.protocol.wire import mask
 from partnerapi.core.sparing_log import SparingLog
@@ -222,10 +224,12 @@ def market_data_request(message: fix.Message) -> MarketDataRequest:
         update_type=text(message, 265),
         aggregated=text(message, 266),
         entry_types=tuple(
-            entry.getField(269) for entry in entries(message, fix.Group(267, 269))
+            entry.getField(269)
+            for entry in entries(message, fix.Group(267, 269), len(ENTRY_TYPES))
         ),
         instruments=tuple(
-            instrument_key(entry) for entry in entries(message, fix.Group(146, 55))
+            instrument_key(entry)
+            for entry in entries(message, fix.Group(146, 55), MOST_INSTRUMENTS)
         ),
     )
 
@@ -254,10 +258,14 @@ def instrument_key(entry: fix.FieldMap) -> InstrumentKey:
     return InstrumentKey(text(entry, 55), text(entry, 48), text(entry, 22))
 
 
-def entries(message: fix.Message, group: fix.Group) -> list[fix.Group]:
-    """Copies of a repeating group's entries; `group` is an empty one."""
+def entries(message: fix.Message, group: fix.Group, most: int) -> list[fix.Group]:
+    """Copies of a repeating group's entries; `group` is an empty one.
+
+    A request with more than `most` is refused: one more shows that, and thousands would
+    take the time of all sessions.
+    """
     found = []
-    for number in range(1, message.groupCount(group.field()) + 1):
+    for number in range(1, min(message.groupCount(group.field()), most + 1) + 1):
         entry = fix.Group(group.field(), group.delim())
         message.getGroup(number, entry)
         found.append(entry)

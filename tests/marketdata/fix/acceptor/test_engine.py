@@ -9,15 +9,17 @@ import pytest
 
 from marketdata.books.livebook import TradeRow
 from marketdata.fix.client.initiator import Initiator, LoggedOut
+from marketdata.fix.protocol.dictionary import STOCK_DICTIONARY
 from marketdata.fix.protocol.rules import (
     INTERNAL_ERROR,
+    MD_REJECT_REASONS,
     MESSAGES_BURST,
     MOST_EARLY,
     PROBE_BYTES,
     TOO_MANY_EARLY,
     TOO_MANY_MESSAGES,
 )
-from marketdata.fix.protocol.wire import Message
+from marketdata.fix.protocol.wire import Message, encode
 from tests.marketdata.books.feeds import rename
 from tests.marketdata.fix.conftest import Market
 from tests.marketdata.fix.engines import (
@@ -32,6 +34,10 @@ from tests.marketdata.fix.engines import (
 )
 from tests.marketdata.fix.market import ladder_of, moving
 from tests.waiting import PATIENCE_SECONDS, until
+
+# After `engines`, which undoes what importing QuickFIX does to SIGINT.
+import quickfix as fix  # isort: skip
+from marketdata.fix.acceptor.quickfix.application import entries  # isort: skip
 
 QUIET_SECONDS = 0.3
 STAMP = "|272=19700101|273=00:00:00.000"
@@ -133,6 +139,31 @@ def test_levels_that_leave_the_depth_are_deleted_and_come_back_as_new(bench):
             f"35=X|262=R1|268=2|279=2|269=0|55=TWO|270=10.01{STAMP}|"
             f"279=0|269=0|55=TWO|270=10.00|15=EUR|271=100{STAMP}"
         )
+
+
+@pytest.mark.parametrize("count", [51, 5_000])
+def test_a_request_for_too_much_is_refused_by_its_counts(bench, count):
+    with bench.initiator() as client:
+        client.send("V", *market_data_request("R1", *["LUM"] * count))
+        answer = client.receive()
+        assert (answer.get(281), answer.get(58)) == (
+            "2",
+            f"{MD_REJECT_REASONS['2']}: NoRelatedSym(146) is too high",
+        )
+        client.send("V", *market_data_request("R1", "LUM", entry_types="0" * count))
+        answer = client.receive()
+        assert (answer.get(281), answer.get(58)) == (
+            "8",
+            f"{MD_REJECT_REASONS['8']}: NoMDEntryTypes(267) is too high",
+        )
+
+
+def test_no_more_entries_are_read_than_tell_that_there_are_too_many():
+    fields = market_data_request("R1", *["LUM"] * 5_000)
+    raw = encode([(35, "V"), (34, 2), (49, "A"), (52, "20260101-00:00:00"), *fields])
+    dictionary = fix.DataDictionary(str(STOCK_DICTIONARY))
+    request = fix.Message(raw.decode(), dictionary, False)
+    assert len(entries(request, fix.Group(146, 55), 50)) == 51
 
 
 def test_one_update_in_an_interval(bench, settings):

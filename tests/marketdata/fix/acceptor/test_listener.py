@@ -220,18 +220,18 @@ def test_a_full_gate_lets_go_of_whom_it_has_waited_for_longest(
 def test_logons_that_wait_together_are_all_read(
     start, committed_key, monkeypatch, settings
 ):
-    settings.FIX_SESSIONS, settings.FIX_CONNECTIONS_PER_ADDRESS = 1, 100
-    monkeypatch.setattr(listeners, "MOST_WITHOUT_LOGON", 30)
+    settings.FIX_SESSIONS, settings.FIX_CONNECTIONS_PER_ADDRESS = 1, 400
+    monkeypatch.setattr(listeners, "MOST_WITHOUT_LOGON", 200)
     listener = start()
     is_over = threading.Event()
     listener.loop.call_soon_threadsafe(is_over.wait)
     with ExitStack() as stack:
-        partners = [stack.enter_context(Partner(listener.port)) for _ in range(100)]
+        partners = [stack.enter_context(Partner(listener.port)) for _ in range(400)]
         for partner in partners:
             partner.send(logon("wrong"))
         is_over.set()
         answers = [partner.receive().type for partner in partners]
-    assert answers == ["5"] * 100
+    assert answers == ["5"] * 400
 
 
 @pytest.mark.parametrize("name", ["PARTNER001", "PARTNER002"])
