@@ -156,6 +156,9 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "log": ("accounts.view_rowchange",),
     "passkeys": (),
     "roles": (),
+    "help": (),
+    "help_role": (),
+    "help_job": (),
     "find": (),
 }
 """The rights that pages of the back office's own ask for; none: all staff see it."""

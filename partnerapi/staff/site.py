@@ -26,7 +26,7 @@ from accounts.people.models import User
 from partnerapi.core.backoffice import BoundedPaginator
 from partnerapi.core.form_fields import NumberField, WholeField
 from partnerapi.gateway.requests import address_of
-from partnerapi.staff import find, roles, work
+from partnerapi.staff import find, handbook, roles, work
 from partnerapi.staff.approvals import filing, together
 from partnerapi.staff.authentication import passkeys
 from partnerapi.staff.authentication.second_factor import (
@@ -135,12 +135,19 @@ class BackOffice(admin.AdminSite):
             ("log/", log.show_log, "log"),
             ("passkeys/", passkeys.show_passkeys, "passkeys"),
             ("roles/", roles.show_roles, "roles"),
+            ("help/", handbook.show_help, "help"),
+            ("help/role/<slug:slug>/", handbook.show_role, "help_role"),
+            ("help/<slug:slug>/", handbook.show_job, "help_job"),
         ]
         pages = [
             path("second-factor/", self.second_factor, name="second_factor"),
             *(path(at, self.admin_view(view), name=name) for at, view, name in views),
         ]
         return [*pages, *super().get_urls()]
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        context: dict[str, Any] = super().each_context(request)
+        return context | {"help_link": handbook.help_link(request)}
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

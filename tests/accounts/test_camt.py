@@ -2,6 +2,7 @@
 
 import random
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from xml.sax.saxutils import escape
@@ -292,12 +293,18 @@ FAULTS = (
     "currency",
     "cut",
     "two",
+    "order",
+    "foreign",
+    "doctype",
+    "pending",
+    "spoiled",
 )
 
 
 def test_three_hundred_files_are_booked_or_refused(account: Account):
     """Each fault is refused with a reason and books nothing; the others are booked."""
     drawn = random.Random(seed())
+    name_bank("Partner Platform", IBAN, colleague(ASKER).email or "")
     name = reference_of(account)
     told: dict[str, int] = dict.fromkeys(FAULTS, 0)
     for _ in range(300):
@@ -331,15 +338,37 @@ def test_three_hundred_files_are_booked_or_refused(account: Account):
         parts = [statement(opening, closing, entries, version)]
         if fault == "account":
             parts.append(statement(closing, closing, [], version, iban="DE02"))
-        if fault == "two":
+        if fault in ("two", "order"):
             parts = [
                 statement(opening, opening + amounts[0], entries[:1], version),
                 statement(opening + amounts[0], closing, entries[1:], version),
             ]
+        if fault == "order":
+            parts.reverse()
+        if fault == "foreign":
+            parts = [statement(opening, closing, entries, version, iban="DE02")]
+        if fault == "pending":
+            pending = Entry("5.00", text=name, status="PDNG")
+            parts = [statement(opening, closing, [pending, *entries], version)]
         content = document(*parts, version=version)
         if fault == "cut":
             content = content[: drawn.randrange(80, len(content) - 12)]
-        if fault in ("none", "two"):
+        if fault == "doctype":
+            content = content.replace(
+                b"<Document", b'<!DOCTYPE d [<!ENTITY e "x">]><Document', 1
+            )
+        if fault == "spoiled":
+            spoiled = bytearray(content)
+            for _ in range(drawn.randint(1, 8)):
+                spoiled[drawn.randrange(len(spoiled))] = drawn.randrange(256)
+            # What is still whole may be booked; nothing else is raised.
+            with suppress(WrongFileError, OtherBalance):
+                book_statement(
+                    bytes(spoiled), "bank.xml", colleague(ASKER).email or "", begin,
+                    closing_balance=closing, dry_run=True,
+                )  # fmt: skip
+            continue
+        if fault in ("none", "two", "pending"):
             booked = book(content)
             assert booked.deposited == credited
             assert (head_of(account)[0], at_bank()) == (before[0] + credited, closing)

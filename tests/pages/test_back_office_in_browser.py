@@ -8,8 +8,9 @@ from django.contrib import admin
 from django.urls import URLPattern
 from django.urls.resolvers import RoutePattern
 
+from partnerapi.staff.handbook_jobs import JOBS
 from tests.benchmarks import ladder
-from tests.pages import test_browser
+from tests.pages import handbook, test_browser
 from tests.pages.test_browser import PATIENCE_MS, axe, browser, page
 from tests.pages.trades import filled_order
 from tests.sampling import sample
@@ -102,6 +103,10 @@ PAGES = [
     "roles/",
     "books/",
     "payments/",
+    "help/",
+    "help/pay/",
+    "help/role/treasury/",
+    "do/open-market/",
     "receipts/",
     "accounts/houseaccount/add/",
     "trading/market/",
@@ -326,6 +331,13 @@ def test_a_line_of_the_log_opens_with_the_keyboard(readable, running_server):
     page.get_by_role("button", name="Show").press("Enter")
     page.locator("ol.log > li", has_text="signed in from").first.wait_for()
     assert found + [*faults()] == []
+
+
+def test_pictures_of_the_handbook_can_be_taken(back_office, running_server):
+    jobs = sample([*JOBS.values()], 3, "pictures of the handbook")
+    taken = dict(handbook.pictures(back_office, running_server["admin"], jobs))
+    assert [*taken] == [job.slug for job in jobs]
+    assert max(map(len, taken.values())) < handbook.MOST_BYTES
 
 
 def test_everybody_can_read_the_door(browser, running_server, axe):

@@ -115,7 +115,8 @@ OWN_PAGES = {
     "desk_member": "k",
     "market": EVERYBODY, "order": EVERYBODY, "execution": EVERYBODY,
     "books": EVERYBODY, "log": "ck", "roles": EVERYBODY, "find": EVERYBODY,
-    "passkeys": EVERYBODY,
+    "passkeys": EVERYBODY, "help": EVERYBODY, "help_role": EVERYBODY,
+    "help_job": EVERYBODY,
     "payments": CASH, "payment_file": "t", "receipts": CASH,
     "delivery": EVERYBODY, "delivery_confirm": "o", "deliveries": EVERYBODY,
     "delivery_job": EVERYBODY, "delivery_progress": EVERYBODY,
@@ -228,6 +229,8 @@ def test_every_page_answers_each_role_as_expected(
         arguments: list[Any] = [places[name]] if name in places else []
         if name == "execution":
             arguments.append(1)
+        if name in ("help_role", "help_job"):
+            arguments = [{"help_role": "treasury", "help_job": "pay"}[name]]
         if name == "payment_file":
             arguments = [payment_file().pk]
         page = reverse(f"admin:{name}", args=arguments)
