@@ -24,6 +24,7 @@ class Scope(TextChoices):
     CASH_WRITE = "cash:write", "Cash of accounts: request withdrawals"
     COMPLIANCE_READ = "compliance:read", "Investor profiles"
     COMPLIANCE_WRITE = "compliance:write", "Investor profiles: attest"
+    WEBHOOKS_WRITE = "webhooks:write", "Webhooks: where events are sent"
 
 
 OF_ACCOUNTS = (

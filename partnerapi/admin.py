@@ -7,3 +7,4 @@ import partnerapi.gateway.admin
 import partnerapi.operations.admin
 import partnerapi.staff.approvals.pages
 import partnerapi.staff.authentication.admin
+import partnerapi.webhooks.admin

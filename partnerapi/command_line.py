@@ -21,6 +21,7 @@ DUTIES = {
     "Partners and access": {
         "key": "issue, list and revoke API keys",
         "account": "open accounts, change their status",
+        "run_webhooks": "send events to partners' webhooks",
     },
     "Register": {
         "ledger": "show a ledger, mint, burn, transfer, reverse, set a price",

@@ -7,3 +7,4 @@ import partnerapi.gateway.counts
 import partnerapi.gateway.models
 import partnerapi.operations.models
 import partnerapi.staff.authentication.models
+import partnerapi.webhooks.models

@@ -29,6 +29,7 @@ import marketdata.trading.schema.orders
 import marketdata.trading.schema.positions
 import partnerapi.exports.schema
 import partnerapi.gateway.schema
+import partnerapi.webhooks.schema
 from accounts.accounts.schema import Account
 from accounts.keys.schema import Viewer
 from accounts.people.schema import UserHolder
@@ -45,6 +46,7 @@ NODES = (
     | issuers.schema.queries.NODES
     | marketdata.trading.schema.orders.NODES
     | partnerapi.exports.schema.NODES
+    | partnerapi.webhooks.schema.NODES
 )
 
 
@@ -127,6 +129,7 @@ class Query(
 
 class Mutation(
     partnerapi.exports.schema.Mutation,
+    partnerapi.webhooks.schema.Mutation,
     marketdata.trading.schema.mutations.Mutation,
     marketdata.trading.schema.controls.Mutation,
     issuers.schema.investors.Mutation,
@@ -178,6 +181,7 @@ extend(
     Viewer,
     grants=issuers.schema.grants.VIEWER_GRANTS,
     all_issuers=issuers.schema.grants.ALL_ISSUERS,
+    webhook_endpoints=partnerapi.webhooks.schema.VIEWER_WEBHOOKS,
 )
 
 schema = bind(

@@ -58,6 +58,7 @@ FOR_DESKS = [
     path("partner/keys", desk_keys.show_keys, name="desk_keys"),
     path("partner/access", desk.show_access, name="desk_access"),
     path("partner/exports", desk.show_exports, name="desk_exports"),
+    path("partner/webhooks", desk.show_webhooks, name="desk_webhooks"),
     path("partner/sign-in", entry.sign_in, name="desk_sign_in"),
     path("partner/sign-out", entry.sign_out, name="desk_sign_out"),
     path(

@@ -123,6 +123,7 @@ class DeskNotice(models.Model):
         INVITED = "INVITED", "Invitation"
         ENROLLED = "ENROLLED", "Passkey set"
         KEY = "KEY", "API key issued"
+        WEBHOOK = "WEBHOOK", "Webhook endpoint off"
 
     id = models.BigAutoField(primary_key=True)
     member = models.ForeignKey(

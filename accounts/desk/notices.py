@@ -82,6 +82,15 @@ def message(notice: DeskNotice) -> EmailMessage:
             "If you did not expect this, write to your account manager now: staff can "
             "end the access before it begins.",
         ]
+    elif notice.what == DeskNotice.What.WEBHOOK:
+        subject = f"A webhook endpoint of {name} is off"
+        lines = [
+            f"A webhook endpoint of {name} receives no more events. The desk shows "
+            f"which one, and why: {site}/partner/webhooks",
+            "",
+            "No event is lost: `events` has all of them. A new endpoint receives those "
+            "after its creation, and earlier ones by `redeliverWebhooks`.",
+        ]
     else:
         subject = f"A new API key of {name}"
         lines = [

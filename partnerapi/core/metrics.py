@@ -150,6 +150,14 @@ CLOCK_LOOKS = Counter(
     "Times that a market clock has looked whether a phase is due; one that waits for "
     "the lease does not",
 )
+WEBHOOK_LOOKS = Counter(
+    "partnerapi_webhook_looks",
+    "Times that the process that sends webhooks has looked for what is due; one that "
+    "waits for the lease does not",
+)
+WEBHOOK_ATTEMPTS = Counter(
+    "partnerapi_webhook_attempts", "Webhook messages sent, by outcome", ["outcome"]
+)
 FEED_LAG = Gauge(
     "partnerapi_feed_lag_seconds",
     "Seconds since the acceptor last compared its books with the database",

@@ -154,6 +154,12 @@ APPLICATION: Mapping[str, str] = {
     "partnerapi_idempotencyrecord": KEEP,
     "partnerapi_jobrun": APPEND,
     "partnerapi_requestcount": READ,
+    "partnerapi_webhookdelivery": "SELECT, INSERT, DELETE",
+    # Neither its address nor its key ever changes; a function ends one that fails.
+    "partnerapi_webhookendpoint": "SELECT, INSERT, UPDATE (sealed_secrets, rolled_at,"
+    " position, attempts, failing_since, due_at, test_at, delivered_at, ended_at,"
+    " reason)",
+    "partnerapi_webhooklease": ALL,
     "register_entry_lines": READ,
     "register_price_lines": READ,
     "staff_log": READ,
@@ -201,6 +207,7 @@ SECRETS: Mapping[str, tuple[str, ...]] = {
     "otp_totp_totpdevice": ("key",),
     "partnerapi_failedsignin": ("login",),
     "partnerapi_idempotencyrecord": (),
+    "partnerapi_webhookendpoint": ("sealed_secrets",),
 }
 """What readers do not see: these columns, or, without any, the whole table."""
 

@@ -24,9 +24,11 @@ from partnerapi.gateway.bills import budget_of
 from partnerapi.gateway.counts import RequestCount
 from partnerapi.gateway.recent import MOST_KEPT, Recent, requests_of
 from partnerapi.gateway.records import OK
+from partnerapi.webhooks.models import WebhookDelivery, WebhookEndpoint
 
 HOURS, DAYS = 24, 30
 GRANTS, EXPORTS = 200, 50
+ENDPOINTS, DELIVERIES = 100, 100
 """The most of each that a page shows."""
 REFUSED = Sum("number", filter=~Q(code=OK), default=0)
 
@@ -127,6 +129,23 @@ def show_exports(request: HttpRequest, member: DeskMember) -> HttpResponse:
         ]
     }
     return page(request, "exports", member, context)
+
+
+@require_safe
+@for_members
+def show_webhooks(request: HttpRequest, member: DeskMember) -> HttpResponse:
+    """The endpoints of the partner's keys, and the last attempts to send to them."""
+    endpoints = WebhookEndpoint.objects.filter(key__partner=member.partner_id)
+    deliveries = WebhookDelivery.objects.filter(
+        endpoint__key__partner=member.partner_id
+    )
+    context = {
+        "endpoints": endpoints.select_related("key").order_by("-id")[:ENDPOINTS],
+        "deliveries": deliveries.select_related("endpoint").order_by("-id")[
+            :DELIVERIES
+        ],
+    }
+    return page(request, "webhooks", member, context)
 
 
 def link_of(export: Export, member: DeskMember) -> str:

@@ -18,6 +18,7 @@ from graphql import ExecutionResult, GraphQLError
 from psycopg.errors import LockNotAvailable
 
 from accounts.access import Caller
+from accounts.keys.sealing import MARK, seal, unseal
 from partnerapi.core.database import CONFIRM, confirm, fetch
 from partnerapi.core.errors import PartnerAPIError, RequestTimeout
 from partnerapi.core.locks import lock
@@ -171,7 +172,8 @@ def once(
                 if may_be_tried_again(result):
                     raise NotStored(body)
                 expires_at = timezone.now() + RETENTION
-                fetch(STORE, [body, expires_at, claimed], tuple)
+                stored = seal(body, key.bytes) if seals(prepared) else body
+                fetch(STORE, [stored, expires_at, claimed], tuple)
     except OperationalError as error:
         if not took_too_long(error):
             raise
@@ -264,7 +266,25 @@ def find_record(caller: Caller, key: UUID) -> Recorded | None:
     With the end of the transaction the standbys have it, too.
     """
     rows = fetch(RECORDED, [caller.partner_id, key], lambda row: Recorded(*row[:4]))
-    return rows[0] if rows else None
+    if not rows:
+        return None
+    record: Recorded = rows[0]
+    return record._replace(body=opened(record.body, key))
+
+
+def seals(prepared: PreparedRequest) -> bool:
+    """Whether the answer holds a secret, and is stored encrypted."""
+    resolvers = batch_resolvers(prepared.plan.selection)
+    return any(getattr(resolver, "seals_answer", False) for resolver in resolvers)
+
+
+def opened(body: bytes, key: UUID) -> bytes:
+    """A stored answer as it was given.
+
+    Raises:
+        SealBroken: the pepper that encrypted it is no longer in the settings.
+    """
+    return unseal(body, key.bytes) if body.startswith(MARK) else body
 
 
 def replay(record: Recorded, asked: bytes, caller: Caller) -> StoredAnswer:
@@ -405,4 +425,5 @@ def find_record_at(caller: Caller, key: str, at: datetime) -> Any:
     ).first()
     if record:
         confirm()
+        record.body = opened(bytes(record.body or b""), parsed)
     return record

@@ -99,6 +99,12 @@ def commits_itself(
     return decorate
 
 
+def seals_answer(resolver: BatchResolver) -> BatchResolver:
+    """Encrypt the stored answer of a mutation: it holds a secret."""
+    resolver.seals_answer = True  # type: ignore[attr-defined]
+    return resolver
+
+
 class Groups(Protocol):
     """How a mutation's concurrent requests are answered together."""
 

@@ -113,6 +113,7 @@ MODELS_LEFT_OUT = {
     "trading.Fill": "a view of executions, for partners",
     "trading.RegisterTold": EVENTS,
     "trading.ClockLease": "the market clock writes it; doctor shows which one works",
+    "partnerapi.WebhookLease": "run_webhooks writes it; doctor says whether one runs",
     "marketdata.FixLease": "acceptors write it; fix_session list shows who is there",
 }
 """Why a model has no page."""

@@ -35,6 +35,7 @@ WAYS: dict[str, tuple[str, set[Scope]]] = {
         {Scope.CASH_READ},
     ),
     "Issuer": ('{ issuer(id: "Issuer|ISSUER") { %s } }', set()),
+    "Viewer": ("{ viewer { %s } }", set()),
     "Token": ('{ token(id: "Token|TOKEN") { %s } }', set()),
     "UserHolder": (
         '{ issuer(id: "Issuer|ISSUER") { capitalizationTable { holders {'

@@ -27,6 +27,7 @@ from partnerapi.exports import creation
 from partnerapi.gateway import clock
 from partnerapi.site import reference
 from partnerapi.site.exchanges import of_errors
+from partnerapi.webhooks import changes
 from tests.accounts.money import deposit
 from tests.approved import approved_rule, asker, desk
 from tests.characters import START, Ask, World
@@ -175,6 +176,7 @@ def states(
         "THROTTLED": spend_the_time,
         "TIMEOUT": set_to("PARTNER_API_MAX_SECONDS", 0),
         "TOO_MANY_EXPORTS": lambda: monkeypatch.setattr(creation, "MOST_KEPT", 0),
+        "TOO_MANY_WEBHOOKS": lambda: monkeypatch.setattr(changes, "MOST_OF_KEY", 0),
         "UNAVAILABLE": lambda: claims_raise("read_only_sql_transaction"),
     }
 

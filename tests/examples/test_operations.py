@@ -18,6 +18,8 @@ LAST = (
     "account", "blockOrders", "orderBlocks", "releaseOrders", "export",
     "idempotentRequest", "placeOrder", "order", "orders",
     "executions", "amendOrder", "cancelOrder", "placeOrders", "cancelOrders",
+    "createWebhookEndpoint", "rollWebhookSecret", "testWebhookEndpoint",
+    "redeliverWebhooks", "deleteWebhookEndpoint",
     "sandboxActivate", "sandboxDeposit", "sandboxFill", "sandboxAdvanceMarket",
 )  # fmt: skip
 BY_NAME = sorted({*of_operations()} - {*LAST}) + [*LAST]
@@ -27,6 +29,7 @@ EXPORT = "Export|0198b2c5-3a10-7d46-b1f2-8c94e0d57a63"
 ORDER = "Order|0198b2c6-4c8e-7a19-b2d7-3f5e8c9a6b01"
 ACCOUNT = "Account|0198b2c5-7d21-7e08-a3c4-5f6b9a0e1d72"
 BOOK = '{ token(symbol: "TIDEWICK") { orderBook(depth: 1) { bids { price } } } }'
+ENDPOINT = "WebhookEndpoint|0198b2c7-2b4d-7f31-9c05-6a1e8d3b7f42"
 BUY_ONE = """
 mutation {
   placeOrder(input: {
@@ -49,7 +52,8 @@ def test_every_operation_has_a_request_and_its_answer():
 @pytest.fixture(scope="module")
 def used() -> dict[str, str]:
     """What the examples name, by what it is here."""
-    return {KEY: str(uuid4()), EXPORT: EXPORT, ORDER: ORDER, ACCOUNT: ACCOUNT}
+    ids = {name: name for name in (EXPORT, ORDER, ACCOUNT, ENDPOINT)}
+    return ids | {KEY: str(uuid4())}
 
 
 def ask(server: dict, document: str, key: str) -> dict:
@@ -97,5 +101,7 @@ def test_the_request_of_an_operation_gets_its_answer(
         ask(running_server, document.replace("HALTED", "CONTINUOUS"), str(uuid4()))
     if name == "createExport":
         used[EXPORT] = answer["data"]["createExport"]["export"]["id"]
+    if name == "createWebhookEndpoint":
+        used[ENDPOINT] = answer["data"]["createWebhookEndpoint"]["endpoint"]["id"]
     if name == "placeOrder":
         used[ORDER] = answer["data"]["placeOrder"]["order"]["id"]

@@ -50,6 +50,7 @@ PAGES = [
     "/partner/keys",
     "/partner/access",
     "/partner/exports",
+    "/partner/webhooks",
 ]
 
 

@@ -233,6 +233,7 @@ examples:
             self.work("worker", environment, "--concurrency=1", "--without-mingle")
             self.work("beat", environment)
             self.keep_time(environment)
+            self.send(environment)
             self.trade(environment)
             feed = self.feed(environment)
             self.serve(listeners, port, environment)
@@ -343,6 +344,18 @@ examples:
             "clock",
             [
                 *(sys.executable, settings.BASE_DIR / "manage.py", "run_market_clock"),
+                "--skip-checks",
+            ],
+            environment=environment,
+            cwd=settings.BASE_DIR,
+        )
+
+    def send(self, environment):
+        """Start the process that sends webhooks."""
+        self.processes.start(
+            "webhooks",
+            [
+                *(sys.executable, settings.BASE_DIR / "manage.py", "run_webhooks"),
                 "--skip-checks",
             ],
             environment=environment,

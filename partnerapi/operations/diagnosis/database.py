@@ -132,7 +132,7 @@ def versions() -> Iterator[Finding]:
 BUILDS = r"""
     SELECT (named)[3], array_agg(DISTINCT (named)[1] ORDER BY (named)[1]) FROM (
         SELECT regexp_match(application_name,
-            '^(web|worker|run_fix_acceptor|run_market_clock|simulate_market|serve_metrics)'
+            '^(web|worker|run_fix_acceptor|run_market_clock|run_webhooks|simulate_market|serve_metrics)'
             '(@(\w+))?( |$)'
         ) AS named
         FROM pg_stat_activity WHERE datname = current_database()

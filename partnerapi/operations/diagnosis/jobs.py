@@ -85,6 +85,27 @@ def market_clock() -> Iterator[Finding]:
         yield Finding("market clock", State.WARNING, says, START_CLOCK, figures)
 
 
+LATE_WEBHOOKS = """
+    SELECT (SELECT count(*) FROM partnerapi_webhookendpoint WHERE ended_at IS NULL),
+        (SELECT count(*) FROM partnerapi_webhookendpoint
+            WHERE ended_at IS NULL AND attempts > 0),
+        (SELECT until > clock_timestamp() FROM partnerapi_webhooklease)
+"""
+
+
+def webhooks() -> Iterator[Finding]:
+    """Whether a process sends webhooks, once a partner has an endpoint."""
+    [(endpoints, failing, runs)] = rows_of(LATE_WEBHOOKS)
+    figures = {"endpoints": endpoints, "failing": failing}
+    if endpoints and not runs:
+        says = f"No process sends webhooks to the {endpoints} endpoints of partners"
+        remedy = "Start run_webhooks, on one machine or on several, and read its log."
+        yield Finding("webhooks", State.WARNING, says, remedy, figures)
+    else:
+        says = f"{endpoints} endpoints, {failing} of them failing"
+        yield Finding("webhooks", State.OK, says, "", figures)
+
+
 # A notice that was given up is reported for 30 days.
 UNSENT = """
     SELECT count(*) FILTER (WHERE tries < %(most)s),
