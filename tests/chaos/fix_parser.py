@@ -231,7 +231,8 @@ class Trial:
         self.conflation.gather([self.book])
         await settle()
         types = self.types_of_other()
-        assert types[0] == b"X", (types, self.other.session.logout_reason)
+        # A Heartbeat may come, too, when a batch takes long.
+        assert b"X" in types, (types, self.other.session.logout_reason)
         if b"1" in types:
             # Without an answer it would get nothing more.
             number = self.other.engine_session.session.getExpectedTargetNum()
