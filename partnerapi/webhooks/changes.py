@@ -1,4 +1,7 @@
-"""What partners do with their endpoints."""
+"""What partners do with their endpoints.
+
+These functions change an endpoint that the caller has read, and write nothing.
+"""
 
 from collections.abc import Sequence
 
@@ -21,10 +24,10 @@ class TooManyWebhooks(PartnerAPIError):
     remedy = "Delete an endpoint that you no longer need."
 
 
-def create(
+def new_endpoint(
     caller: Caller, url: str, types: Sequence[str] | None
 ) -> tuple[WebhookEndpoint, str]:
-    """A new endpoint for the events after the last one, and its secret.
+    """An endpoint for the events after the last one, not written yet; its secret.
 
     Raises:
         TooManyWebhooks
@@ -38,13 +41,15 @@ def create(
         )
     key, secret = uuid.uuid7(), new_secret()
     newest = newest_events([caller.partner_id])
-    endpoint = WebhookEndpoint.objects.create(
+    endpoint = WebhookEndpoint(
         id=key,
         key_id=caller.key_id,
         url=url,
         types=None if types is None else sorted(set(types)),
         sealed_secrets=sealed_for(key, [secret]),
         position=newest.get(caller.partner_id, 0),
+        attempts=0,
+        created_at=timezone.now(),
     )
     return endpoint, secret
 
@@ -56,7 +61,6 @@ def roll_secret(endpoint: WebhookEndpoint) -> str:
     before = secrets_of(endpoint, now)[0]
     endpoint.sealed_secrets = sealed_for(endpoint.pk, [secret, before])
     endpoint.rolled_at = now
-    endpoint.save(update_fields=["sealed_secrets", "rolled_at"])
     return secret
 
 
@@ -64,7 +68,6 @@ def request_test(endpoint: WebhookEndpoint) -> None:
     """Have a test sent; one that has not been sent yet is this one."""
     if endpoint.test_at is None:
         endpoint.test_at = timezone.now()
-        endpoint.save(update_fields=["test_at"])
 
 
 def redeliver(endpoint: WebhookEndpoint, first: int) -> None:
@@ -82,9 +85,7 @@ def redeliver(endpoint: WebhookEndpoint, first: int) -> None:
     endpoint.position = first - 1
     endpoint.attempts, endpoint.failing_since = 0, None
     endpoint.due_at = timezone.now()
-    endpoint.save(update_fields=["position", "attempts", "failing_since", "due_at"])
 
 
 def delete(endpoint: WebhookEndpoint) -> None:
     endpoint.ended_at, endpoint.reason = timezone.now(), "You deleted it."
-    endpoint.save(update_fields=["ended_at", "reason"])

@@ -1,5 +1,6 @@
 """Webhook endpoints in the schema."""
 
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import graphene
@@ -21,6 +22,7 @@ from partnerapi.graphql.relay import (
 from partnerapi.graphql.resolvers import check_first, needs, seals_answer
 from partnerapi.graphql.scalars import Time, Uint64
 from partnerapi.graphql.statements import OrderedList, OrderKey
+from partnerapi.graphql.trials import would_be
 from partnerapi.webhooks import changes
 from partnerapi.webhooks.addresses import AddressRefused, check_url
 from partnerapi.webhooks.models import MOST_OF_KEY, WebhookEndpoint
@@ -153,13 +155,18 @@ def check_change(context, **arguments):
     check_scope(context.caller, Scope.WEBHOOKS_WRITE)
 
 
-def own_endpoint(caller, id):
-    """An endpoint of the caller's key that is not off, locked until the commit.
+@contextmanager
+def own_endpoint(context, id):
+    """An endpoint of the caller's key that is not off, written at the end.
+
+    It is locked until the commit. A trial locks and writes nothing.
 
     Raises:
         NotFound, BadUserInput: there is none, or it is off.
     """
-    endpoints = WebhookEndpoint.objects.visible_to(caller).select_for_update()
+    endpoints = WebhookEndpoint.objects.visible_to(context.caller)
+    if context.trial is None:
+        endpoints = endpoints.select_for_update()
     endpoint = endpoints.filter(pk=key_of(id, "WebhookEndpoint")).first()
     if endpoint is None:
         raise NotFound("Your key has no endpoint with this id.", argument="id")
@@ -167,7 +174,17 @@ def own_endpoint(caller, id):
         raise BadUserInput(
             f"This endpoint is OFF: {endpoint.reason} Create a new one.", argument="id"
         )
-    return endpoint
+    yield endpoint
+    if context.trial is None:
+        endpoint.save(update_fields=CHANGING)
+    else:
+        would_be(context.trial, "WebhookEndpoint", endpoint)
+
+
+CHANGING = [
+    "sealed_secrets", "rolled_at", "position", "attempts", "failing_since", "due_at",
+    "test_at", "ended_at", "reason",
+]  # fmt: skip
 
 
 class CreateWebhookEndpointInput(graphene.InputObjectType):
@@ -283,33 +300,38 @@ class Mutation(graphene.ObjectType):
     @seals_answer
     @check_first(check_create)
     def resolve_create_webhook_endpoint(roots, info, input):
-        endpoint, secret = changes.create(
+        endpoint, secret = changes.new_endpoint(
             info.context.caller, input["url"], input.get("types")
         )
+        if info.context.trial is None:
+            endpoint.save(force_insert=True)
+        else:
+            would_be(info.context.trial, "WebhookEndpoint", endpoint)
         return [Made(str(endpoint.pk), secret)]
 
     @seals_answer
     @check_first(check_change)
     def resolve_roll_webhook_secret(roots, info, id):
-        endpoint = own_endpoint(info.context.caller, id)
-        return [Made(str(endpoint.pk), changes.roll_secret(endpoint))]
+        with own_endpoint(info.context, id) as endpoint:
+            secret = changes.roll_secret(endpoint)
+        return [Made(str(endpoint.pk), secret)]
 
     @check_first(check_change)
     def resolve_test_webhook_endpoint(roots, info, id):
-        endpoint = own_endpoint(info.context.caller, id)
-        changes.request_test(endpoint)
+        with own_endpoint(info.context, id) as endpoint:
+            changes.request_test(endpoint)
         return [Made(str(endpoint.pk))]
 
     @check_first(check_change)
     def resolve_redeliver_webhooks(roots, info, id, from_):
-        endpoint = own_endpoint(info.context.caller, id)
-        changes.redeliver(endpoint, from_)
+        with own_endpoint(info.context, id) as endpoint:
+            changes.redeliver(endpoint, from_)
         return [Made(str(endpoint.pk))]
 
     @check_first(check_change)
     def resolve_delete_webhook_endpoint(roots, info, id):
-        endpoint = own_endpoint(info.context.caller, id)
-        changes.delete(endpoint)
+        with own_endpoint(info.context, id) as endpoint:
+            changes.delete(endpoint)
         return [Made(str(endpoint.pk))]
 
 

@@ -9,10 +9,13 @@ import pytest
 from django.db import connection, transaction
 
 from accounts.access import Scope
-from accounts.keys.models import Partner
+from accounts.keys.models import ApiKey, Partner
 from partnerapi.sandbox.data.approvals import approved_key
 from partnerapi.schema import schema
 from partnerapi.site.exchanges import of_operations
+from partnerapi.webhooks.models import WebhookEndpoint
+from partnerapi.webhooks.secrets import sealed_for
+from partnerapi.webhooks.signing import new_secret
 from tests.api.test_orders import CHECK
 from tests.approved import approved_rule
 from tests.characters import Ask, new_world
@@ -86,8 +89,23 @@ def locking_nothing() -> Iterator[None]:
 MUTATIONS = [
     (name, of_operations()[name].request) for name in schema.mutation_type.fields
 ]
-OWN = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|20[0-9]{2}-[0-9T:.-]+Z")
-"""Ids and instants, which differ from answer to answer."""
+OWN = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f-]{27}|20[0-9]{2}-[0-9T:.-]+Z|whsec_[A-Za-z0-9+/=]+"
+)
+"""Ids, instants and secrets, which differ from answer to answer."""
+
+
+def endpoint_of(key: ApiKey) -> uuid.UUID:
+    """The id of a webhook endpoint that has received an event."""
+    pk = uuid.uuid4()
+    endpoint = WebhookEndpoint.objects.create(
+        id=pk,
+        key=key,
+        url="https://hooks.example.com",
+        sealed_secrets=sealed_for(pk, [new_secret()]),
+        position=1,
+    )
+    return endpoint.pk
 
 
 @pytest.mark.django_db(transaction=True)
@@ -100,13 +118,15 @@ def test_a_dry_run_of_a_mutation_locks_nothing_and_answers_as_the_mutation():
     approved_rule(token, "MAX_BALANCE", {"units": 100})
     resting = placed(token, buy(buyer, 10, 3_400))
     placed(token, sell(seller, 10, 3_500))
+    key, token_of_key = approved_key(world.partner, list(Scope))
     of_example = {
+        "0198b2c7-2b4d-7f31-9c05-6a1e8d3b7f42": endpoint_of(key),
         "0187ae1f-56e3-7218-a6ce-8fa1fc06110a": buyer.pk,
         "018631cf-ecdb-7596-bdf4-50ccb574cd30": other.pk,
         "018d790f-e13c-7e3b-a11f-a5e6051253df": token.pk,
         "0198b2c6-4c8e-7a19-b2d7-3f5e8c9a6b01": resting.pk,
     }
-    ask = Ask(approved_key(world.partner, list(Scope))[1])
+    ask = Ask(token_of_key)
     for name, document in MUTATIONS:
         for id, own in of_example.items():
             document = document.replace(id, str(own))
