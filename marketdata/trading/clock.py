@@ -13,7 +13,7 @@ from threading import Event
 from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
-from marketdata.trading import market, phases
+from marketdata.trading import controls, market, phases
 from partnerapi.core.database import execute, rows_of
 from partnerapi.core.metrics import CLOCK_LOOKS
 from partnerapi.core.outages import Outage
@@ -25,7 +25,7 @@ LEASE_SECONDS, LOOK_SECONDS = 1.0, 0.2
 
 
 class Clock:
-    """Moves markets whose phase is due and ends orders whose time is over."""
+    """Moves markets that are due, ends orders whose time is over, and fires timers."""
 
     def __init__(self) -> None:
         self.holder = f"{socket.gethostname()}:{getpid()}"
@@ -65,6 +65,7 @@ class Clock:
         if self.is_ours:
             phases.move_due()
             market.expire_due(timezone.now())
+            controls.fire_due()
             CLOCK_LOOKS.inc()
 
     def release(self) -> None:

@@ -4,6 +4,8 @@ A block is committed on its own, before any market's lock is taken: it does not 
 the line of orders. What rests is cancelled after it, market by market.
 """
 
+import logging
+from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
@@ -14,8 +16,12 @@ from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from marketdata.trading import market
 from marketdata.trading.in_force import OrderStatusReason
-from marketdata.trading.models import Order, OrderBlock, OrderStatus
+from marketdata.trading.models import CancelTimer, Order, OrderBlock, OrderStatus
+from marketdata.trading.moving import CLOCK
 from partnerapi.core.database import value_of
+from partnerapi.core.lock_waits import LockTimeout, name_locked_row
+
+logger = logging.getLogger(__name__)
 
 MOST_BLOCKS = 100
 """Of a partner that stand, of its own."""
@@ -65,6 +71,32 @@ def release(block_id: UUID, actor: str) -> bool:
     return stood
 
 
+def cancel_after(partner_id: UUID | str, seconds: int, actor: str) -> datetime | None:
+    """Cancel all orders of a partner in so many seconds, unless it calls this before.
+
+    0 seconds stop the timer. Returns when it fires.
+    """
+    at: datetime | None = value_of(CANCEL_AFTER, [partner_id, seconds, actor])
+    return at
+
+
+def fire_due() -> int:
+    """Cancel the orders of partners whose timer has run out; return their number."""
+    ended = 0
+    due = CancelTimer.objects.filter(fires_at__lte=value_of("SELECT clock_timestamp()"))
+    for timer in [*due]:
+        orders = Order.objects.filter(partner=timer.partner_id)
+        try:
+            with name_locked_row(), transaction.atomic():
+                if value_of(FIRE, [timer.partner_id]):
+                    ended += market.cancel_all(
+                        orders, OrderStatusReason.CANCEL_TIMER, CLOCK
+                    )
+        except LockTimeout as error:
+            logger.warning("The orders of a timer wait: %s", error)
+    return ended
+
+
 def sweep(orders: QuerySet[Order], reason: OrderStatusReason | str, actor: str) -> int:
     """End the OPEN orders among these, a market and a transaction at a time."""
     found = orders.order_by().filter(status=OrderStatus.OPEN)
@@ -108,5 +140,7 @@ class ReleaseOrders:
         return of
 
 
+CANCEL_AFTER = "SELECT trading_cancel_after(%s, %s, %s)"
+FIRE = "SELECT trading_fire(%s)"
 BLOCK = "SELECT trading_block(%s, %s, %s, %s, %s)"
 RELEASE = "SELECT trading_release(%s, %s)"

@@ -27,6 +27,10 @@ class OrderStatusReason(StrEnum):
 
     BY_PARTNER = "BY_PARTNER", "Cancelled by the partner", "You cancelled it."
     BY_STAFF = "BY_STAFF", "Cancelled by staff", "Staff cancelled it."
+    CANCEL_TIMER = (
+        "CANCEL_TIMER", "The partner's timer ran out",
+        "Your timer of `cancelOrdersAfter` ran out.",
+    )  # fmt: skip
     IMMEDIATE_OR_CANCEL = (
         "IMMEDIATE_OR_CANCEL", "What did not trade at once",
         "It was IOC, and these units did not trade immediately.",

@@ -190,6 +190,23 @@ class OrderBlock(models.Model):
         return f"Block of {of}"
 
 
+class CancelTimer(models.Model):
+    """When all orders of a partner are cancelled, unless it renews the timer before.
+
+    `fired_at` is when they last were.
+    """
+
+    partner = models.OneToOneField(
+        Partner, models.PROTECT, primary_key=True, related_name="+",
+        db_constraint=False,
+    )  # fmt: skip
+    fires_at = models.DateTimeField(null=True, db_index=True)
+    fired_at = models.DateTimeField(null=True)
+
+    def __str__(self):
+        return f"Timer of {self.partner}"
+
+
 class Order(models.Model):
     """An order of a client (`user`). All but the first columns are derived from it.
 

@@ -164,6 +164,7 @@ APPLICATION: Mapping[str, str] = {
     "register_price_lines": READ,
     "staff_log": READ,
     "trading_bust": READ,
+    "trading_canceltimer": READ,
     "trading_clocklease": ALL,
     "trading_execution": READ,
     "trading_fill": READ,

@@ -112,6 +112,7 @@ MODELS_LEFT_OUT = {
     "trading.OrderEvent": "the order's page shows its own, the market's its phases",
     "trading.Fill": "a view of executions, for partners",
     "trading.RegisterTold": EVENTS,
+    "trading.CancelTimer": "partners renew it every few seconds",
     "trading.ClockLease": "the market clock writes it; doctor shows which one works",
     "partnerapi.WebhookLease": "run_webhooks writes it; doctor says whether one runs",
     "marketdata.FixLease": "acceptors write it; fix_session list shows who is there",

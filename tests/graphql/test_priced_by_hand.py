@@ -16,6 +16,7 @@ PRICES = {
     "blockOrders": (150, 1, 0, 3),
     "cancelOrder": (150, 0, 0, 2),
     "cancelOrders": (150, 0, 0, 1),
+    "cancelOrdersAfter": (150, 0, 0, 1),
     "checkOrder": (100, 0, 0, 1),
     "checkTransfer": (100, 0, 0, 2),
     "createExport": (150, 1, 0, 2),

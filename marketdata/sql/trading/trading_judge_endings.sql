@@ -38,6 +38,9 @@ BEGIN
         WHEN 'TIME_IN_FORCE' THEN e.kind = 'ORDER_EXPIRED' AND e.actor = 'market'
             AND o.time_in_force <> 'DAY' AND o.expires_at <= judged_at
         WHEN 'BY_PARTNER' THEN e.actor = p.login
+        WHEN 'CANCEL_TIMER' THEN e.actor = 'market' AND EXISTS (
+            SELECT FROM trading_canceltimer x WHERE x.partner_id = o.partner_id
+                AND x.fired_at >= transaction_timestamp())
         WHEN 'BY_STAFF' THEN
             accounts_staff_with(e.actor, 'trading.change_market') IS NOT NULL
         WHEN 'IMMEDIATE_OR_CANCEL' THEN e.actor = p.login AND o.time_in_force = 'IOC'

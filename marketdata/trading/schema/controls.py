@@ -1,6 +1,10 @@
 """Blocks of orders, which a partner and staff set and release."""
 
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
 import graphene
+from django.utils import timezone
 
 from accounts.access import Scope, check_scope, requires
 from accounts.accounts.models import Account as AccountModel
@@ -77,8 +81,31 @@ class ReleaseOrdersPayload(graphene.ObjectType):
         return payloads
 
 
+class CancelOrdersAfterPayload(graphene.ObjectType):
+    """The timer."""
+
+    fires_at = Time(description="When your orders are cancelled; null: no timer runs.")
+
+    def resolve_fires_at(payloads, info):
+        return [payload.fires_at for payload in payloads]
+
+
+class Timer(NamedTuple):
+    fires_at: datetime | None
+
+
 def check_control(context, input):
     check_scope(context.caller, Scope.TRADING_WRITE)
+
+
+def check_timer(context, input):
+    check_control(context, input)
+    if input and not 0 <= input["seconds"] <= inputs.MOST_SECONDS:
+        raise BadUserInput(
+            f"`seconds` is {input['seconds']}; send 0 to {inputs.MOST_SECONDS:,}.",
+            argument="input.seconds",
+            maximum=inputs.MOST_SECONDS,
+        )
 
 
 def check_number(caller):
@@ -140,6 +167,28 @@ class Mutation(graphene.ObjectType):
         ),
         description="Release a block that you set. Needs the scope `trading:write`.",
     )
+
+    cancel_orders_after = Field(
+        CancelOrdersAfterPayload,
+        cost=MUTATION,
+        input=inputs.CancelOrdersAfterInput(
+            required=True, description="The seconds until all orders are cancelled."
+        ),
+        description="Cancel all your open orders in so many seconds, unless you call "
+        "this before: a market maker that goes silent leaves no order behind. Each "
+        "call replaces the timer before it, and 0 stops it. The orders end with the "
+        "reason CANCEL_TIMER; new ones are not blocked. A repetition with the same "
+        "Idempotency-Key does not renew the timer. Needs the scope `trading:write`.",
+    )
+
+    @check_first(check_timer)
+    def resolve_cancel_orders_after(roots, info, input):
+        caller, seconds = info.context.caller, input["seconds"]
+        if info.context.trial is not None:
+            return [Timer(timezone.now() + timedelta(0, seconds) if seconds else None)]
+        with within_time():
+            at = controls.cancel_after(caller.partner_id, seconds, caller.login)
+        return [Timer(at)]
 
     @commits_itself()
     @check_first(check_control)

@@ -16,6 +16,8 @@ from partnerapi.graphql.relay import key_of
 from partnerapi.graphql.scalars import Time, Uint64
 
 CLIENT_ORDER_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+MOST_SECONDS = 86_400
+"""Of the timer that cancels all orders."""
 MOST_ORDERS = 100
 """Of a list."""
 
@@ -98,6 +100,15 @@ class BlockOrdersInput(graphene.InputObjectType):
         name="accountID", description="Only orders of this account."
     )
     token_id = graphene.ID(name="tokenID", description="Only orders for this token.")
+
+
+class CancelOrdersAfterInput(graphene.InputObjectType):
+    """When to cancel."""
+
+    seconds = graphene.Int(
+        required=True,
+        description=f"1 to {MOST_SECONDS:,}, or 0 to stop the timer.",
+    )
 
 
 class CancelOrdersInput(BlockOrdersInput):

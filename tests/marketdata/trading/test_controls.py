@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import product
 from threading import Event
 from uuid import UUID
@@ -27,6 +28,7 @@ from partnerapi.sandbox.data.approvals import (
 from tests.api.test_orders import CHECK, PLACE, Trading, once, trading
 from tests.approved import asker
 from tests.characters import Ask, World
+from tests.marketdata.trading.test_clock import running
 from tests.marketdata.trading.trading import (
     as_committed,
     buy,
@@ -38,8 +40,9 @@ from tests.marketdata.trading.trading import (
     place,
     placed,
 )
+from tests.owner import tamper
 from tests.threads import in_threads
-from tests.waiting import until_waiting_for_a_lock
+from tests.waiting import until, until_waiting_for_a_lock
 
 __all__ = ["trading"]
 
@@ -226,6 +229,60 @@ def test_staff_stop_orders_by_a_command(trading: Trading, partner: Ask, capsys):
     as_committed()
     assert len(partner(EVENTS).data["events"]["nodes"]) == 6
     assert once(partner, PLACE, **order).data
+
+
+AFTER = """
+mutation ($input: CancelOrdersAfterInput!) {
+  cancelOrdersAfter(input: $input) { firesAt }
+}
+"""
+DUE = "UPDATE trading_canceltimer SET fires_at = clock_timestamp()"
+
+
+def test_the_orders_of_a_silent_partner_end(trading: Trading, partner: Ask):
+    order = trading.order(trading.buyer, "BUY", 1, 100)
+    once(partner, PLACE, **order)
+    [other] = new_clients(1)
+    deposit(other, 1_000)
+    stays = placed(trading.token, buy(other, 1, 90))
+    first = once(partner, AFTER, seconds=60).data["cancelOrdersAfter"]["firesAt"]
+    renewed = once(partner, AFTER, seconds=90).data["cancelOrdersAfter"]["firesAt"]
+    assert datetime.fromisoformat(renewed) > datetime.fromisoformat(first)
+    assert controls.fire_due() == 0
+    tamper(DUE)
+    assert controls.fire_due() == 1
+    assert controls.fire_due() == 0
+    as_committed()
+    ended = Order.objects.get(partner=trading.buyer.partner_id)
+    assert (ended.status, ended.status_reason) == ("CANCELLED", "CANCEL_TIMER")
+    stays.refresh_from_db()
+    assert stays.status == "OPEN"
+    # It blocks nothing, and fires once.
+    assert once(partner, PLACE, **order).data
+    assert once(partner, AFTER, seconds=0).data == {
+        "cancelOrdersAfter": {"firesAt": None}
+    }
+    for seconds in (-1, 86_401):
+        assert once(partner, AFTER, seconds=seconds).code == "BAD_USER_INPUT"
+
+
+def test_no_order_ends_for_a_timer_that_did_not_fire(trading: Trading):
+    order = placed(trading.token, buy(trading.buyer, 1, 100))
+    controls.cancel_after(trading.buyer.partner_id, 60, trading.buyer.partner.login)
+    with pytest.raises(DatabaseError, match="ends for a reason"), transaction.atomic():
+        market.cancel_each(trading.token.pk, [order.pk], "CANCEL_TIMER", "market")
+    with pytest.raises(DatabaseError, match="its own timer"), transaction.atomic():
+        controls.cancel_after(trading.buyer.partner_id, 60, "guest")
+
+
+@COMMITS
+def test_the_clock_fires_a_timer():
+    token, [account] = new_market(), new_clients(1)
+    deposit(account, 1_000)
+    order = placed(token, buy(account, 1, 100))
+    controls.cancel_after(account.partner_id, 1, account.partner.login)
+    with running():
+        until(lambda: Order.objects.get(pk=order.pk).status == "CANCELLED")
 
 
 @COMMITS
