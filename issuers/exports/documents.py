@@ -9,6 +9,7 @@ from functools import cache
 from io import BytesIO
 
 import pymupdf_fonts
+import segno
 from reportlab.lib.pagesizes import A4
 from reportlab.lib.units import mm
 from reportlab.lib.utils import simpleSplit
@@ -19,6 +20,7 @@ from reportlab.pdfgen.canvas import Canvas
 PLAIN, BOLD = "NotoSans", "NotoSansBold"
 SIZE, LEADING = 8, 4 * mm
 MARGIN = 15 * mm
+CODE = 25 * mm
 WIDTH, HEIGHT = A4
 
 
@@ -38,12 +40,15 @@ class DocumentTable:
 
 
 def document(
-    title: str, facts: Sequence[tuple[str, str]], tables: Sequence[DocumentTable]
+    title: str,
+    facts: Sequence[tuple[str, str]],
+    tables: Sequence[DocumentTable],
+    codes: Sequence[str] = (),
 ) -> bytes:
-    """A PDF of A4 pages, each with the title and its number."""
+    """A PDF of A4 pages, each with the title and its number; QR codes at its end."""
     # The first pass counts the pages.
-    pages = Pages(title, 0).fill(facts, tables).number
-    return Pages(title, pages).fill(facts, tables).finish()
+    pages = Pages(title, 0).fill(facts, tables, codes).number
+    return Pages(title, pages).fill(facts, tables, codes).finish()
 
 
 class Pages:
@@ -56,7 +61,10 @@ class Pages:
         self.begin_page()
 
     def fill(
-        self, facts: Sequence[tuple[str, str]], tables: Iterable[DocumentTable]
+        self,
+        facts: Sequence[tuple[str, str]],
+        tables: Iterable[DocumentTable],
+        codes: Iterable[str],
     ) -> "Pages":
         self.write([self.title], [(0, WIDTH)], BOLD, 14)
         self.y -= LEADING
@@ -66,6 +74,8 @@ class Pages:
         for table in tables:
             self.y -= LEADING
             self.table(table)
+        for text in codes:
+            self.code(text)
         return self
 
     def finish(self) -> bytes:
@@ -83,6 +93,22 @@ class Pages:
         page = f"Page {self.number} of {self.count}"
         self.canvas.drawRightString(WIDTH - MARGIN, MARGIN - LEADING, page)
         self.canvas.showPage()
+
+    def code(self, text: str) -> None:
+        """A QR code (ISO/IEC 18004) of a text, 25 mm wide, with the text beside it."""
+        if self.y - CODE < MARGIN:
+            self.end_page()
+            self.begin_page()
+        rows = [*segno.make(text, error="m").matrix]
+        step, top = CODE / len(rows), self.y - LEADING
+        for row, modules in enumerate(rows):
+            for column, is_dark in enumerate(modules):
+                if is_dark:
+                    place = MARGIN + column * step, top - (row + 1) * step
+                    self.canvas.rect(*place, step, step, stroke=0, fill=1)
+        beside = [(CODE + 4 * mm, WIDTH - 2 * MARGIN - CODE - 4 * mm)]
+        self.write([printable(text)], beside, PLAIN, SIZE)
+        self.y = top - CODE - LEADING
 
     def table(self, table: DocumentTable) -> None:
         whole, left = WIDTH - 2 * MARGIN, 0.0

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
+from django.conf import settings
 from django.db import connection, transaction
 
 from accounts.people.models import User
@@ -15,6 +17,8 @@ from issuers.register.captable_columns import TokenSummary
 from issuers.register.chains import Chain, digest_after
 from issuers.register.models import TokenLedgerHead
 from issuers.register.names import names_of
+from issuers.register.proofs import HoldingProof, holding_proof, stated_at
+from issuers.register.publication import canonical
 from partnerapi.core.database import rows_of
 from partnerapi.core.times import to_rfc3339
 
@@ -43,6 +47,13 @@ POSITIONS = (
     TableColumn("Units", 0.2, is_number=True),
     TableColumn("Price, EUR", 0.15, is_number=True),
     TableColumn("Value, EUR", 0.2, is_number=True),
+)
+PROOFS = (
+    TableColumn("Token", 0.2),
+    TableColumn("Units proved", 0.2, is_number=True),
+    TableColumn("Statement", 0.15, is_number=True),
+    TableColumn("Of (UTC)", 0.25),
+    TableColumn("Later entries", 0.2, is_number=True),
 )
 MOVEMENTS = (
     TableColumn("Time (UTC)", 0.17),
@@ -94,8 +105,15 @@ def register_extract(table: DatedTable) -> bytes:
     )
 
 
-def holder_statement(user: User, at: datetime | None) -> bytes:
-    """A user's holdings at an instant, and the entries that led to them.
+class HolderStatement(NamedTuple):
+    """A document, and the proofs of its units: JSON texts by the token's symbol."""
+
+    document: bytes
+    proofs: dict[str, str]
+
+
+def holder_statement(user: User, at: datetime | None) -> HolderStatement:
+    """A user's holdings at an instant, the entries that led to them, and the proofs.
 
     Raises:
         TooManyLines
@@ -139,7 +157,14 @@ def holder_statement(user: User, at: datetime | None) -> bytes:
     worth = sum(s.price * balances[s.token_id] for s in held)
     name = names_of([str(user.pk)], date or "infinity").get(str(user.pk), str(user))
     touched = [s for s in summaries if s.token_id in balances]
-    return document(
+    proved: list[tuple[str, HoldingProof]] = []
+    for summary in held:
+        if stated := stated_at(UUID(summary.token_id), at):
+            found = holding_proof(stated, user.pk, at)
+            if found.proof:
+                proved.append((tokens[summary.token_id].symbol, found))
+    statements = {proof.stated.statement for _, proof in proved}
+    written = document(
         f"Statement of {name}",
         [
             ("Holder", f"{name}, {user.pk}"),
@@ -150,7 +175,32 @@ def holder_statement(user: User, at: datetime | None) -> bytes:
             DocumentTable("Units held", POSITIONS, positions),
             DocumentTable("Entries", MOVEMENTS, movements),
             DocumentTable("Ledgers", CHAINS, chain_rows(touched, tokens)),
+            DocumentTable(
+                "Proofs, checked as /docs/proof explains",
+                PROOFS,
+                [
+                    (
+                        symbol,
+                        f"{proof.units:,}",
+                        str(proof.stated.statement_id),
+                        to_rfc3339(proof.stated.statement.at),
+                        str(len(proof.entries)),
+                    )
+                    for symbol, proof in proved
+                ],
+            ),
         ],
+        [
+            f"{settings.PARTNER_API_SITE}/statements/{one.number} SHA-256 {one.digest}"
+            for one in sorted(statements, key=lambda one: one.number)
+        ],
+    )
+    return HolderStatement(
+        written,
+        {
+            symbol: canonical({"proof": p.proof, "entriesSince": p.entries}) + "\n"
+            for symbol, p in proved
+        },
     )
 
 

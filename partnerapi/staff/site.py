@@ -105,6 +105,7 @@ class BackOffice(admin.AdminSite):
             ("order/<uuid:pk>/", order.show_order, "order"),
             ("account/<uuid:pk>/", account.show_account, "account"),
             ("holder/<uuid:pk>/", holder.show_holder, "holder"),
+            ("holder/<uuid:pk>/statement", holder.statement, "holder_statement"),
             (
                 "holder/<uuid:pk>/compliance/",
                 compliance.show_compliance,

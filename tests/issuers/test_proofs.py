@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -18,7 +19,9 @@ from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
+from pypdf import PdfReader
 
 from accounts.access import Scope
 from accounts.accounts.models import Account
@@ -29,7 +32,7 @@ from partnerapi.sandbox.data.approvals import approved_key
 from tests.approved import approved_price, approved_record, desk
 from tests.characters import Ask, World
 from tests.issuers.register import people
-from tests.owner import tamper
+from tests.owner import superuser, tamper
 from tests.packages import node
 
 pytestmark = [
@@ -122,6 +125,11 @@ def holders(world: World) -> list[Any]:
 def account(world: World, holders: list[Any]) -> Account:
     user = User.objects.get(ledger_account=holders[0])
     return Account.objects.open(world.partner, user, desk(), timezone.now())
+
+
+def person_of_staff() -> User:
+    names = {"first_name": "Ana", "last_name": "Lund"}
+    return superuser("ana@example.com", "a long password", type="INDIVIDUAL", **names)
 
 
 def save(directory: Path, name: str, content: Any) -> str:
@@ -387,6 +395,53 @@ def test_an_invented_holder_is_seen_by_who_has_all_entries(
     stated = save(tmp_path, "stated.json", stated)
     code, said = run("ledger", export, stated, keys(tmp_path))
     assert (code, said) == (1, "Refused: The entries give 3960 units to 80 holders.")
+
+
+def test_staff_hand_out_a_statement_with_its_proofs(
+    world: World, account: Account, write: Any, run: Run, tmp_path: Path, client: Client
+):
+    write()
+    client.force_login(person_of_staff())
+    page = reverse("admin:holder", args=[account.user_id])
+    address = reverse("admin:holder_statement", args=[account.user_id])
+    assert address in client.get(page).content.decode()
+    answer = client.get(address)
+    assert answer.status_code == 200
+    with ZipFile(io.BytesIO(answer.content)) as archive:
+        assert archive.namelist() == ["statement.pdf", "LUM.proof.json"]
+        archive.extractall(tmp_path)
+    code, said = run("proof", "LUM.proof.json", keys(tmp_path))
+    assert (code, "held 14 LUM, by statement 1 of" in said) == (0, True)
+    text = PdfReader(tmp_path / "statement.pdf").pages[0].extract_text()
+    line = Client().get("/statements/1").content.split(b"\n")[0]
+    digest = hashlib.sha256(line).hexdigest()
+    assert "/statements/1 SHA-256" in text
+    assert digest in text
+    file = tmp_path / "held.pdf"
+    call_command(
+        "export",
+        "holder-statement",
+        str(account.user_id),
+        output=file,
+        stdout=io.StringIO(),
+    )
+    assert run("proof", "held.LUM.proof.json", "keys.json") == (0, said)
+
+
+def test_the_page_of_a_token_verifies_its_last_statement(
+    world: World, holders: list[Any], write: Any, client: Client
+):
+    client.force_login(person_of_staff())
+    page = reverse("admin:token", args=[world.public_token.pk])
+    assert "No statement has this token yet." in client.get(page).content.decode()
+    write()
+    digest = Client().get("/statements").json()["statements"][0]["digest"]
+    assert digest in client.get(page).content.decode()
+    verified = client.get(f"{page}?verify=now").content.decode()
+    assert "81 entries and 1 prices are those that it states." in verified
+    tamper("UPDATE issuers_ledgertransaction SET holders_after = 3 WHERE seq = 7")
+    verified = client.get(f"{page}?verify=now").content.decode()
+    assert "The entries up to 81 are not those that were stated." in verified
 
 
 def test_a_hidden_holder_has_no_proof(

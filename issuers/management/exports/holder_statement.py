@@ -16,7 +16,9 @@ class Command(CommandWithExamples):
     help = """Write a holder's statement at an instant as a PDF.
 
 It lists the units of each token with their value, the entries behind them (at most
-10,000), and the heads of the ledgers' chains. The same instant gives the same file.
+10,000), and the heads of the ledgers' chains. The same instant gives the same file. QR
+codes name the signed statements that prove the units. The proof of each token is a file
+beside the PDF: /docs/proof explains how to check it.
 
 examples:
   manage.py export holder-statement ana@example.com --output ana.pdf
@@ -36,7 +38,7 @@ examples:
         user = user_named(holder)
         with replace_file(output) as path:
             try:
-                content = holder_statement(user, at)
+                content, proofs = holder_statement(user, at)
             except TooManyLines as error:
                 raise CommandError(str(error)) from None
             RowChange.objects.note_export(
@@ -48,4 +50,9 @@ examples:
                 sha256=sha256(content).hexdigest(),
             )
             path.write_bytes(content)
-        return f"Statement of {user}; written to {output}."
+        beside = [output.with_suffix(f".{symbol}.proof.json") for symbol in proofs]
+        for file, proof in zip(beside, proofs.values(), strict=True):
+            with replace_file(file) as path:
+                path.write_text(proof, newline="")
+        named = "".join(f", {file}" for file in beside)
+        return f"Statement of {user}; written to {output}{named}."

@@ -1,9 +1,12 @@
 """A holder: holdings at an instant, accounts, legacy lines and activity."""
 
 from dataclasses import dataclass
+from hashlib import sha256
+from io import BytesIO
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
@@ -12,16 +15,21 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
+from django.views.decorators.http import require_safe
 
+from accounts.history.models import RowChange
 from accounts.people.models import User, UserHolderName
 from issuers.compliance.judge import Units, units_of
+from issuers.exports.statements import TooManyLines, holder_statement
 from issuers.models import Token
 from issuers.register.captable import CapitalizationTableTooLarge
 from issuers.register.holdings import HeldBalance, balances_of
 from issuers.register.models import LedgerAccount
+from partnerapi.core.database import confirm
 from partnerapi.core.errors import RequestTimeout
 from partnerapi.core.money import euros
 from partnerapi.core.times import to_rfc3339
+from partnerapi.staff.log.authorship import written_by_user
 from partnerapi.staff.log.downloads import note_print
 from partnerapi.staff.people import timeline
 from partnerapi.staff.register.captable import instant_of
@@ -86,6 +94,40 @@ def show_holder(request: HttpRequest, pk: UUID) -> HttpResponse:
             context["problem"] = str(error)
             status = 503
     return TemplateResponse(request, "admin/holder.html", context, status=status)
+
+
+@require_safe
+def statement(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """The holder's statement of now as PDF, and beside it a proof of each token."""
+    rights = ("accounts.view_user", "issuers.view_token")
+    if not request.user.has_perms(rights):
+        raise PermissionDenied
+    user, at = get_object_or_404(User, pk=pk), timezone.now()
+    try:
+        found = holder_statement(user, at)
+    except TooManyLines as error:
+        return HttpResponse(str(error), "text/plain", 409)
+    packed = BytesIO()
+    with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
+        archive.writestr("statement.pdf", found.document)
+        for symbol, proof in found.proofs.items():
+            archive.writestr(f"{symbol}.proof.json", proof)
+    name = f"statement-{pk}-{at:%Y%m%dT%H%M%SZ}.zip"
+    with written_by_user(request):
+        RowChange.objects.note_export(
+            user,
+            what="Statement of a holder",
+            at=to_rfc3339(at),
+            format="zip",
+            file=name,
+            sha256=sha256(packed.getvalue()).hexdigest(),
+        )
+        confirm()
+    return HttpResponse(
+        packed.getvalue(),
+        "application/zip",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
 
 
 def units_now(user: User, tokens: list[UUID]) -> dict[UUID, Units]:

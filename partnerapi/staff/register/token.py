@@ -1,5 +1,6 @@
 """A token on one page: its price, volume, supply and owners, and what changes them."""
 
+import json
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
@@ -8,6 +9,7 @@ from uuid import UUID
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
@@ -19,6 +21,8 @@ from issuers.compliance.models import TokenRule
 from issuers.compliance.rules import text_of
 from issuers.models import Token
 from issuers.register.models import HolderBalance, TokenPrice
+from issuers.register.proofs import stated_at
+from issuers.register.publication import stated_is_true
 from marketdata.books.days import day_of
 from marketdata.trading.models import Bust, OrderEvent, Phase
 from partnerapi.core.database import rows_of
@@ -101,11 +105,34 @@ def show_token(request: HttpRequest, pk: UUID) -> HttpResponse:
         "supply": supply(token, at),
         "owners": owners(token),
         "most_holders": MOST_HOLDERS,
+        **last_statement(token, "verify" in request.GET),
         "asked": open_requests.order_by("-id")[:LAST]
         if request.user.has_perm("accounts.view_approvalrequest")
         else [],
     }
     return TemplateResponse(request, "admin/token.html", context)
+
+
+def last_statement(token: Token, is_verified: bool) -> dict[str, Any]:
+    """What the last statement says of a token, and whether that is still so."""
+    stated = stated_at(token.pk, None)
+    if stated is None:
+        return {"stated": None}
+    record, head = json.loads(stated.record), token.ledger_head
+    found: dict[str, Any] = {
+        "stated": stated,
+        "newer_entries": head.last_seq - int(record["entries"]),
+        "newer_prices": head.last_price - int(record["prices"]),
+    }
+    if is_verified:
+        with transaction.atomic():
+            wrong = stated_is_true(stated)
+        found["verified"] = wrong or (
+            f"Verified: statement {stated.statement_id} is signed by its key, and "
+            f"{record['entries']} entries and {record['prices']} prices are those that "
+            "it states."
+        )
+    return found
 
 
 def prices_and_volume(token: Token, at: datetime) -> list[Chart]:
