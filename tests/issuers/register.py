@@ -12,6 +12,12 @@ from issuers.models import Issuer, Token
 from issuers.register import ledger
 from tests.owner import tamper
 
+SET_BACK = """DELETE FROM issuers_holdersalt; DELETE FROM issuers_holdercommitment;
+    DELETE FROM issuers_holdingtree; DELETE FROM issuers_holdingpage;
+    DELETE FROM issuers_statedtoken; DELETE FROM issuers_statedrows;
+    DELETE FROM issuers_statement"""
+"""What a restored database lacks of its statements."""
+
 
 def new_issuer() -> Issuer:
     name = f"i{uuid.uuid4().hex}"

@@ -31,7 +31,7 @@ from issuers.register.ledger import Entry
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.approved import approved_price, approved_record, desk
 from tests.characters import Ask, World
-from tests.issuers.register import people
+from tests.issuers.register import SET_BACK, people
 from tests.owner import superuser, tamper
 from tests.packages import node
 
@@ -52,10 +52,6 @@ ENTRIES = """query ($id: ID!) { token(id: $id) { transactions(first: 100) { node
   id sequence kind amount effectiveAt supplyAfter heldAfter holdersAfter chainReference
   reverses sourceBefore targetBefore lineVersion privateDigest previousDigest
   token { id } source { id user { id } } target { id user { id } } } } } }"""
-SET_BACK = """DELETE FROM issuers_holdersalt; DELETE FROM issuers_holdercommitment;
-    DELETE FROM issuers_holdingtree; DELETE FROM issuers_holdingpage;
-    DELETE FROM issuers_statedtoken; DELETE FROM issuers_statement"""
-
 Run = Callable[..., tuple[int, str]]
 
 

@@ -30,7 +30,7 @@ from issuers.register.publication import (
 from issuers.register.statements import private_key, take_statement
 from tests.approved import approved_price, approved_record
 from tests.characters import Ask, World
-from tests.issuers.register import empty_token, people
+from tests.issuers.register import SET_BACK, empty_token, people
 from tests.owner import tamper
 
 pytestmark = [
@@ -42,11 +42,6 @@ STATED = """query ($id: ID!) { token(id: $id) {
   statement { number at record salt path line signature }
   ledgerHead { sequence digest priceDigest signed statement }
 } }"""
-
-SET_BACK = """DELETE FROM issuers_holdersalt; DELETE FROM issuers_holdercommitment;
-    DELETE FROM issuers_holdingtree; DELETE FROM issuers_holdingpage;
-    DELETE FROM issuers_statedtoken; DELETE FROM issuers_statedrows;
-    DELETE FROM issuers_statement"""
 
 
 def new_key() -> str:

@@ -121,6 +121,7 @@ def last_statement(token: Token, is_verified: bool) -> dict[str, Any]:
     record, head = json.loads(stated.record), token.ledger_head
     found: dict[str, Any] = {
         "stated": stated,
+        "witnesses": stated.statement.witnesses.select_related("key__partner"),
         "newer_entries": head.last_seq - int(record["entries"]),
         "newer_prices": head.last_price - int(record["prices"]),
     }
