@@ -1,6 +1,7 @@
 """What statements say of other tables, and that the owner's rewrites are seen."""
 
 import base64
+import hashlib
 import io
 import json
 import secrets
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -170,3 +172,35 @@ def test_events_that_may_be_pruned_are_not_compared(trading: None, write: Any):
     )
     said = verify(statement)
     assert "The rows of issuers_event" not in said
+
+
+def test_a_statement_of_the_release_before_is_still_compared(
+    trading: None, write: Any, settings: Any
+):
+    """It names columns, and digests all rows of a table at once."""
+    statement = write()
+    said = json.loads(statement.read_bytes().partition(b"\n")[0])
+    [until] = {one["until"] for one in said["tables"]}
+    orders = next(one for one in TABLES if one.name == "trading_orderevent")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT ROW(actor, number)::text FROM trading_orderevent"
+            " ORDER BY token_id, number"
+        )
+        lines = [f"{line}\n" for (line,) in cursor.fetchall()]
+    said["tables"] = [
+        {
+            "table": orders.name,
+            "columns": ["actor", "number"],
+            "until": until,
+            "rows": len(lines),
+            "digest": hashlib.sha256("".join(lines).encode()).hexdigest(),
+        }
+    ]
+    del said["policies"]
+    line = json.dumps(said, sort_keys=True, separators=(",", ":")).encode()
+    signature = private_key(settings.PARTNER_API_STATEMENT_KEY).sign(line)
+    statement.write_bytes(line + b"\n" + base64.b64encode(signature) + b"\n")
+    assert "The rows of trading_orderevent" not in verify(statement)
+    tamper("UPDATE trading_orderevent SET actor = 'another'")
+    assert "The rows of trading_orderevent until" in verify(statement)
