@@ -67,6 +67,8 @@ OF_LISTS: Mapping[str, str] = {
     "partnerapi_failedsignin": "unlock-sign-in",
     "partnerapi_idempotencyrecord": "partner-requests",
     "partnerapi_jobrun": "run-check",
+    "partnerapi_webhookdelivery": "partner-requests",
+    "partnerapi_webhookendpoint": "partner-requests",
 }  # fmt: skip
 
 

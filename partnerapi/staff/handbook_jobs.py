@@ -32,7 +32,7 @@ JOBS: Mapping[str, Job] = {
         Job(
             "find", "Find a person, a company or an order", "find/?q=silva", "",
             (
-                "Type into the box at the top of any page, or press Alt+F.",
+                "Type into the box at the top of any page.",
                 "It takes an email, a name, an LEI, an ISIN, a symbol, a reference, an "
                 "id, a CompID or the request id that a partner quotes.",
                 "Case and accents do not matter; the beginning of a name is enough.",
@@ -146,7 +146,7 @@ JOBS: Mapping[str, Job] = {
                 "Start from the issuer's page, so that the issuer is filled in.",
                 "An article without a time of publication is a draft.",
                 "With a time in the future it is published then, by itself.",
-                "Figures are entered in euros, for a year or a first half-year.",
+                "Figures are those of a year, or of a first half-year.",
                 "Many figures are quicker by Import.",
                 "A document is a PDF or a picture; its bytes decide the type.",
                 "Partners receive an event when an article or figures appear.",
@@ -215,7 +215,7 @@ JOBS: Mapping[str, Job] = {
             "price", "Set the price of a token", "ask/price/", "accounts.file_price",
             (
                 "Enter the token, and the price of a unit in euros.",
-                "Choose the source: a valuation, a round or another.",
+                "Choose the source of the price.",
                 "The preview shows the value of all units before and after.",
                 TWO,
                 "A token without a price is valued at 0 in capitalization tables.",
@@ -302,7 +302,6 @@ JOBS: Mapping[str, Job] = {
                 "The token and the number of the trade are filled in.",
                 "The preview shows the units and the cash that go back.",
                 TWO,
-                "A bust is refused if the buyer no longer has the units.",
                 "Both partners get an event.",
             ),
         ),
@@ -373,7 +372,7 @@ JOBS: Mapping[str, Job] = {
                 "Set the number of days; without it the key does not expire.",
                 "Submit. " + TWO,
                 "Then you issue the key on the page of the request; it is shown once.",
-                "Give it to the partner on a safe way.",
+                "Give it to the partner in a safe way.",
                 "Revoke first shows which scopes and sessions end.",
                 "Every process rejects a revoked key within a second.",
             ),
@@ -422,6 +421,7 @@ JOBS: Mapping[str, Job] = {
                 "Open the partner, and follow Requests.",
                 "Each has its time, its operation, its code and its request id.",
                 "A code filters the list.",
+                "The list of webhook deliveries shows each attempt of the last week.",
                 "Exports failed today has a tile; the export's page says why.",
             ),
         ),
@@ -457,7 +457,7 @@ JOBS: Mapping[str, Job] = {
                 "Choose the check, enter the reason, and press Run.",
                 "A worker begins within seconds.",
                 "The list of job runs shows the result, and what it found.",
-                "A check reads and writes nothing else, so run it at any time.",
+                "The checks change no data, so run them at any time.",
             ),
         ),
         Job(

@@ -142,7 +142,10 @@ class CompIdForm(WorkForm):
 
 
 class MarketForm(WorkForm):
-    field_order = ["token", "opens", "closes", "weekdays_only", "reference_price"]
+    field_order = [
+        "token", "opens", "closes", "weekdays_only", "reference_price", "tick", "lot",
+        "collar",
+    ]  # fmt: skip
     token = forms.CharField(label="Token", max_length=20, help_text="Symbol")
     opens = forms.TimeField(label="Opens", initial=time(9), help_text="HH:MM")
     closes = forms.TimeField(
