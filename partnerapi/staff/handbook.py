@@ -34,6 +34,8 @@ OF_PAGES: Mapping[str, str] = {
     "delivery_confirm": "deliver", "deliveries": "deliver", "delivery_job": "deliver",
     "delivery_progress": "deliver", "delivery_csv": "deliver",
     "password_change": "colleagues", "password_change_done": "colleagues",
+    "books_poll": "watch-books", "cash": "bank", "data": "find", "pick": "find",
+    "waiting": "find",
     "view_on_site": "find", "help": "find", "help_job": "find", "help_role": "find",
 }  # fmt: skip
 """Which job a page of the back office's own belongs to, by the name of its address."""

@@ -4,20 +4,22 @@ A tile asks one statement, which counts no further than `MOST`.
 """
 
 import logging
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.db import DatabaseError
-from django.db.models import F, Model, Q
-from django.http import HttpRequest
+from django.db.models import Count, F, Min, Model, Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 
 from accounts.accounts.models import Account
-from accounts.approvals.models import ApprovalRequest
+from accounts.approvals.models import ApprovalKind, ApprovalRequest
 from accounts.cash.models import BankLine, Withdrawal
 from accounts.cash.suspense import unassigned_deposits
 from accounts.history.models import StaffChange
@@ -28,6 +30,7 @@ from issuers.models import Token
 from marketdata.models import FixSession
 from marketdata.trading.models import Market, Phase
 from partnerapi.core.database import fetch
+from partnerapi.core.money import plural
 from partnerapi.exports.models import Export
 from partnerapi.operations.models import JobRun
 from partnerapi.staff.authentication.models import FailedSignIn
@@ -35,6 +38,8 @@ from partnerapi.staff.authentication.models import FailedSignIn
 logger = logging.getLogger(__name__)
 
 MOST = 10_000
+DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)
+WEEK = timedelta(days=7)
 LINES = 5
 """Of a tile, at most; the link leads to all."""
 NIGHTLY = (
@@ -65,11 +70,12 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What waits: how many, where they are listed, and of which parts they consist."""
+    """What waits: how many, where they are listed, of which parts, since when."""
 
     count: int
     link: str
     lines: list[Line] = field(default_factory=list)
+    oldest: datetime | None = None
 
     @property
     def shown(self) -> str:
@@ -78,11 +84,15 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """`find` gets the time. Staff who may not view `model` do not see the tile."""
+    """`find` gets the time. Staff who may not view `model` do not see the tile.
+
+    It is the work of staff who have one of the rights `acts`.
+    """
 
     title: str
     model: type[Model]
     find: Callable[[datetime], Found]
+    acts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +100,11 @@ class Shown:
     title: str
     found: Found | None
     """None: the source failed."""
+    is_mine: bool
+    age: str = ""
+    bar: str = "0"
+    """In percent: the root of the age in weeks; a full bar is a week or more."""
+    is_late: bool = False
 
 
 def count_text(count: int) -> str:
@@ -104,7 +119,21 @@ def list_address(model: type[Model], **lookups: Any) -> str:
 
 
 def count(rows: Any) -> int:
-    return rows.order_by()[: MOST + 1].count()
+    return int(rows.order_by()[: MOST + 1].count())
+
+
+def found_rows(rows: Any, link: str, since: str) -> Found:
+    """How many rows, and the earliest of their times `since`; one statement."""
+    first = rows.order_by(since)[: MOST + 1]
+    said = first.aggregate(count=Count("pk"), oldest=Min(since))
+    return Found(said["count"], link, oldest=said["oldest"])
+
+
+def age_text(age: timedelta) -> str:
+    for unit, size in (("day", DAY), ("hour", HOUR), ("minute", MINUTE)):
+        if age >= size:
+            return plural(age // size, unit)
+    return "just now"
 
 
 def pending_deliveries(at: datetime) -> Found:
@@ -112,16 +141,17 @@ def pending_deliveries(at: datetime) -> Found:
     pending = {"status__exact": "PENDING"}
     lines = [
         Line(name, count_text(count), f"{reverse('admin:delivery')}?issuer={slug}")
-        for name, slug, count, _ in rows
+        for name, slug, count, *_ in rows
     ]
     total = int(rows[0][3]) if rows else 0
-    return Found(total, list_address(LegacyShareholder, **pending), lines)
+    oldest = rows[0][4] if rows else None
+    return Found(total, list_address(LegacyShareholder, **pending), lines, oldest)
 
 
 def pending_accounts(at: datetime) -> Found:
     day, week = at - timedelta(days=1), at - timedelta(days=7)
     times = [day, week, day, week]
-    [(new, days, old)] = fetch(PENDING_ACCOUNTS, [*times, MOST + 1], tuple)
+    [(new, days, old, oldest)] = fetch(PENDING_ACCOUNTS, [*times, MOST + 1], tuple)
     pending = {"status__exact": "PENDING"}
     ages = [
         ("older than a week", old, {"created_at__lt": week.isoformat()}),
@@ -137,7 +167,8 @@ def pending_accounts(at: datetime) -> Found:
         for text, count, lookups in ages
         if count
     ]
-    return Found(new + days + old, list_address(Account, **pending), lines)
+    total = new + days + old
+    return Found(total, list_address(Account, **pending), lines, oldest)
 
 
 def stopped_deliveries(at: datetime) -> Found:
@@ -147,7 +178,7 @@ def stopped_deliveries(at: datetime) -> Found:
         released_at__lt=at - STOPPED_AFTER,
         position__lt=F("line_count"),
     )
-    return Found(count(stopped), f"{reverse('admin:deliveries')}?open")
+    return found_rows(stopped, f"{reverse('admin:deliveries')}?open", "released_at")
 
 
 def failed_exports(at: datetime) -> Found:
@@ -183,7 +214,9 @@ def silent_sessions(at: datetime) -> Found:
 
 def halted_markets(at: datetime) -> Found:
     halted = Market.objects.filter(phase=Phase.HALTED)
-    return Found(count(halted), list_address(Market, phase__exact="HALTED"))
+    return found_rows(
+        halted, list_address(Market, phase__exact="HALTED"), "phase_since"
+    )
 
 
 def unpriced_tokens(at: datetime) -> Found:
@@ -191,20 +224,6 @@ def unpriced_tokens(at: datetime) -> Found:
     return Found(
         count(unpriced), list_address(Token, ledger_head__price_cents__isempty=1)
     )
-
-
-def nightly_checks(at: datetime) -> Found:
-    """How many failed or did not run; each has its line, with its last result."""
-    lines, wrong = [], 0
-    for job, result, started_at in fetch(LAST_RUNS, [[*NIGHTLY]], tuple):
-        is_late = started_at is None or started_at < at - NIGHT
-        wrong += is_late or result != JobRun.Result.DONE
-        said = "has not run" if started_at is None else result.lower()
-        when = f", {started_at:%-d %b %H:%M}" if started_at else ""
-        lines.append(
-            Line(job.replace("_", " "), said + when, list_address(JobRun, q=job))
-        )
-    return Found(wrong, list_address(JobRun), lines)
 
 
 def failed_sign_ins(at: datetime) -> Found:
@@ -215,11 +234,12 @@ def failed_sign_ins(at: datetime) -> Found:
 
 def waiting_attestations(at: datetime) -> Found:
     waiting = InvestorAttestation.objects.waiting()
-    return Found(count(waiting), list_address(InvestorAttestation))
+    return found_rows(waiting, list_address(InvestorAttestation), "created_at")
 
 
 def waiting_requests(at: datetime) -> Found:
-    return Found(count(ApprovalRequest.objects.open(at)), list_address(ApprovalRequest))
+    waiting = ApprovalRequest.objects.open(at)
+    return found_rows(waiting, list_address(ApprovalRequest), "filed_at")
 
 
 def changes_of_staff(at: datetime) -> Found:
@@ -242,59 +262,151 @@ def changes_of_staff(at: datetime) -> Found:
 
 def requested_withdrawals(at: datetime) -> Found:
     rows = Withdrawal.objects.filter(status=Withdrawal.Status.REQUESTED)
-    return Found(count(rows), list_address(Withdrawal, status__exact="REQUESTED"))
+    link = list_address(Withdrawal, status__exact="REQUESTED")
+    return found_rows(rows, link, "created_at")
 
 
 def approved_withdrawals(at: datetime) -> Found:
     rows = Withdrawal.objects.filter(status=Withdrawal.Status.APPROVED)
-    return Found(count(rows), reverse("admin:payments"))
+    return found_rows(rows, reverse("admin:payments"), "created_at")
 
 
 def unknown_money(at: datetime) -> Found:
-    return Found(count(unassigned_deposits()), reverse("admin:receipts"))
+    return found_rows(unassigned_deposits(), reverse("admin:receipts"), "at")
 
 
+DECIDES = tuple(f"accounts.decide_{kind.lower()}" for kind in ApprovalKind)
+PAYS = ("accounts.file_withdrawal",)
+ASSIGNS = ("accounts.file_assignment",)
+DELIVERS = ("accounts.file_delivery",)
 TILES = [
-    Tile("Requests awaiting approval", ApprovalRequest, waiting_requests),
+    Tile("Requests awaiting approval", ApprovalRequest, waiting_requests, DECIDES),
     Tile("Access changes, last 24 hours", StaffChange, changes_of_staff),
-    Tile("Withdrawals awaiting approval", Withdrawal, requested_withdrawals),
-    Tile("Approved, awaiting bank payment", Withdrawal, approved_withdrawals),
-    Tile("Unallocated receipts", BankLine, unknown_money),
-    Tile("Attestations awaiting review", InvestorAttestation, waiting_attestations),
-    Tile("Pending deliveries", LegacyShareholder, pending_deliveries),
-    Tile("Pending accounts", Account, pending_accounts),
-    Tile("Stopped deliveries", LegacyShareholder, stopped_deliveries),
+    Tile("Withdrawals awaiting approval", Withdrawal, requested_withdrawals, PAYS),
+    Tile("Approved, awaiting bank payment", Withdrawal, approved_withdrawals, PAYS),
+    Tile("Unallocated receipts", BankLine, unknown_money, ASSIGNS),
+    Tile(
+        "Attestations awaiting review",
+        InvestorAttestation,
+        waiting_attestations,
+        ("accounts.add_investorchange",),
+    ),
+    Tile("Pending deliveries", LegacyShareholder, pending_deliveries, DELIVERS),
+    Tile("Pending accounts", Account, pending_accounts, ("accounts.change_account",)),
+    Tile("Stopped deliveries", LegacyShareholder, stopped_deliveries, DELIVERS),
     Tile("Exports failed today", Export, failed_exports),
     Tile("Jobs failed today", JobRun, failed_jobs),
-    Tile("Keys expiring within 14 days", ApiKey, expiring_keys),
-    Tile("Halted markets", Market, halted_markets),
-    Tile("CompIDs enabled but not connected", FixSession, silent_sessions),
-    Tile("Tokens without a price", Token, unpriced_tokens),
-    Tile("Nightly checks", JobRun, nightly_checks),
+    Tile("Keys expiring within 14 days", ApiKey, expiring_keys, ("accounts.file_key",)),
+    Tile("Halted markets", Market, halted_markets, ("accounts.file_reopen",)),
+    Tile(
+        "CompIDs enabled but not connected",
+        FixSession,
+        silent_sessions,
+        ("marketdata.change_fixsession",),
+    ),
+    Tile("Tokens without a price", Token, unpriced_tokens, ("accounts.file_price",)),
     Tile("Failed sign-ins, last 24 hours", FailedSignIn, failed_sign_ins),
 ]
 """What the first page asks, in its order; a part of the back office adds its own."""
 
 
-def look(request: HttpRequest, at: datetime) -> Iterator[Shown]:
-    """The tiles that the user may see and that have something to say."""
+def look(request: HttpRequest, at: datetime) -> list[Shown]:
+    """The tiles that the user may see and that have something to say, oldest first."""
+    shown = []
     for tile in TILES:
         if not admin.site.get_model_admin(tile.model).has_view_permission(request):
             continue
+        is_mine = any(map(request.user.has_perm, tile.acts))
         try:
             found = tile.find(at)
         except DatabaseError:
             logger.exception("The tile %r of the home page failed", tile.title)
-            yield Shown(tile.title, None)
+            shown.append(Shown(tile.title, None, is_mine))
             continue
         if found.count or found.lines:
-            yield Shown(tile.title, found)
+            shown.append(Shown(tile.title, found, is_mine))
+    return in_order(shown, at)
+
+
+def in_order(shown: list[Shown], at: datetime) -> list[Shown]:
+    """The oldest first, each with its age; what has no age comes last."""
+    ages = [
+        at - each.found.oldest if each.found and each.found.oldest else None
+        for each in shown
+    ]
+    rows = [
+        replace(
+            each,
+            age=age_text(age),
+            bar=f"{100 * min(1, age / WEEK) ** 0.5:.2f}",
+            is_late=age >= WEEK,
+        )
+        if age
+        else each
+        for each, age in zip(shown, ages, strict=True)
+    ]
+    never = timedelta(0)
+    order = sorted(zip(ages, rows, strict=True), key=lambda row: -(row[0] or never))
+    return [row for _, row in order]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A nightly check with its last result; it is wrong if that failed or is old."""
+
+    job: str
+    name: str
+    state: str
+    said: str
+    at: datetime | None
+    is_wrong: bool
+    link: str
+
+
+def read_checks(at: datetime) -> list[Check]:
+    """One statement."""
+    found = []
+    for job, result, started_at in fetch(LAST_RUNS, [[*NIGHTLY]], tuple):
+        is_late = started_at is None or started_at < at - NIGHT
+        is_wrong = is_late or result == JobRun.Result.FAILED
+        said = "has not run" if started_at is None else RESULTS[result]
+        state = "late" if is_late else result.lower()
+        name = job.replace("_", " ")
+        link = list_address(JobRun, q=job)
+        found.append(Check(job, name, state, said, started_at, is_wrong, link))
+    return found
+
+
+RESULTS = {"BEGUN": "running", "DONE": "passed", "FAILED": "failed"}
+
+
+def context_of(request: HttpRequest) -> dict[str, Any]:
+    at = timezone.now()
+    tiles = look(request, at)
+    sees_jobs = admin.site.get_model_admin(JobRun).has_view_permission(request)
+    checks = read_checks(at) if sees_jobs else []
+    waits = any(tile.found is None or tile.found.count for tile in tiles)
+    return {
+        "tiles": tiles,
+        "mine": [tile for tile in tiles if tile.is_mine],
+        "others": [tile for tile in tiles if not tile.is_mine],
+        "checks": checks,
+        "waits": waits or any(check.is_wrong for check in checks),
+        "checked_at": at,
+    }
+
+
+def poll_waiting(request: HttpRequest) -> HttpResponse:
+    """The queues alone."""
+    return render(request, "admin/waiting.html", context_of(request))
 
 
 PENDING_LINES = """
-    SELECT i.trading_name, i.slug, pending.count, sum(pending.count) OVER ()
-    FROM issuers_issuer i CROSS JOIN LATERAL (SELECT count(*) FROM (
-        SELECT FROM issuers_legacyshareholder l
+    SELECT i.trading_name, i.slug, pending.count, sum(pending.count) OVER (),
+        min(pending.oldest) OVER ()
+    FROM issuers_issuer i
+    CROSS JOIN LATERAL (SELECT count(*), min(l.created_at) AS oldest FROM (
+        SELECT l.created_at FROM issuers_legacyshareholder l
         WHERE l.issuer_id = i.id AND l.status = 'PENDING' LIMIT %s
     ) AS l) AS pending
     WHERE pending.count > 0 ORDER BY pending.count DESC, i.trading_name LIMIT %s
@@ -302,7 +414,7 @@ PENDING_LINES = """
 PENDING_ACCOUNTS = """
     SELECT count(*) FILTER (WHERE a.created_at >= %s),
         count(*) FILTER (WHERE a.created_at >= %s AND a.created_at < %s),
-        count(*) FILTER (WHERE a.created_at < %s)
+        count(*) FILTER (WHERE a.created_at < %s), min(a.created_at)
     FROM accounts_partner p CROSS JOIN LATERAL (
         SELECT a.created_at FROM accounts_account a
         WHERE a.partner_id = p.id AND a.status = 'PENDING'

@@ -131,6 +131,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "book": READS_TOKENS,
     "book_poll": READS_TOKENS,
     "books": READS_TOKENS,
+    "books_poll": READS_TOKENS,
     "market": ("trading.view_market",),
     "order": ("trading.view_order",),
     "execution": ("trading.view_execution",),
@@ -160,6 +161,9 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "help_role": (),
     "help_job": (),
     "find": (),
+    "data": (),
+    "cash": ("accounts.view_bankstatement",),
+    "waiting": (),
 }
 """The rights that pages of the back office's own ask for; none: all staff see it."""
 

@@ -15,7 +15,6 @@ from django.http import (
 )
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
-from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
@@ -26,8 +25,8 @@ from accounts.people.models import User
 from partnerapi.core.backoffice import BoundedPaginator
 from partnerapi.core.form_fields import NumberField, WholeField
 from partnerapi.gateway.requests import address_of
-from partnerapi.staff import find, handbook, roles, work
-from partnerapi.staff.approvals import filing, together
+from partnerapi.staff import cash, find, handbook, home, picking, roles, work
+from partnerapi.staff.approvals import filing, inbox, together
 from partnerapi.staff.authentication import passkeys
 from partnerapi.staff.authentication.second_factor import (
     CodeForm,
@@ -36,10 +35,9 @@ from partnerapi.staff.authentication.second_factor import (
     picture,
 )
 from partnerapi.staff.authentication.sign_in import SignInForm
-from partnerapi.staff.home import look
 from partnerapi.staff.log import pages as log
 from partnerapi.staff.log.authorship import written_by_user
-from partnerapi.staff.market import books, execution, market, order
+from partnerapi.staff.market import books, execution, market, order, wall
 from partnerapi.staff.money import payments, receipts
 from partnerapi.staff.people import (
     account,
@@ -89,6 +87,10 @@ class BackOffice(admin.AdminSite):
     def get_urls(self) -> list[Any]:
         views: list[tuple[str, Callable[..., HttpResponseBase], str]] = [
             ("find/", find.show_results, "find"),
+            ("pick/<slug:kind>/", picking.offer, "pick"),
+            ("cash/", cash.show_cash, "cash"),
+            ("data/", self.show_data, "data"),
+            ("waiting/", home.poll_waiting, "waiting"),
             ("issuer/<uuid:pk>/", issuer.show_issuer, "issuer"),
             ("issuer/<uuid:pk>/captable/", captable.show_captable, "captable"),
             ("issuer/<uuid:pk>/captable.csv", captable.download_csv, "captable_csv"),
@@ -118,7 +120,8 @@ class BackOffice(admin.AdminSite):
             ("keys/revoke/", keys.revoke_keys, "revoke"),
             ("grant/<uuid:pk>/", grants.end_grant, "grant"),
             ("desk/<uuid:pk>/", desk.end_member, "desk_member"),
-            ("books/", books.show_books, "books"),
+            ("books/", wall.show_wall, "books"),
+            ("books/rows/", wall.poll_rows, "books_poll"),
             ("payments/", payments.show_payments, "payments"),
             ("payments/<int:pk>/file.xml", payments.download_payments, "payment_file"),
             ("receipts/", receipts.show_receipts, "receipts"),
@@ -153,11 +156,20 @@ class BackOffice(admin.AdminSite):
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
-        at = timezone.now()
-        tiles = [*look(request, at)]
-        waits = any(tile.found is None or tile.found.count for tile in tiles)
-        context = {"tiles": tiles, "waits": waits, "checked_at": at}
+        """What needs attention; all lists stand on a page of their own."""
+        context = home.context_of(request)
         return super().index(request, context | (extra_context or {}))
+
+    def show_data(self, request: HttpRequest) -> TemplateResponse:
+        """All lists, with what may be added."""
+        context = self.each_context(request) | {
+            "title": "All data",
+            "app_list": self.get_app_list(request),
+        }
+        return TemplateResponse(request, "admin/data.html", context)
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        return super().each_context(request) | {"inbox": inbox.read(request)}
 
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

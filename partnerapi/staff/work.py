@@ -53,6 +53,7 @@ from partnerapi.core.money import plural
 from partnerapi.staff.approvals.filing import PartnerField
 from partnerapi.staff.home import NIGHTLY
 from partnerapi.staff.lookup import as_uuid
+from partnerapi.staff.picking import Picker
 
 CHECK_SECONDS = 3600
 """A check that no worker has begun within them is not begun any more."""
@@ -96,6 +97,7 @@ class AccountForm(WorkForm):
         label="Client",
         max_length=254,
         help_text="Email or wallet address, LEI or id of a user",
+        widget=Picker("person"),
     )
     note = "The account is PENDING until you activate it."
 
@@ -146,7 +148,9 @@ class MarketForm(WorkForm):
         "token", "opens", "closes", "weekdays_only", "reference_price", "tick", "lot",
         "collar",
     ]  # fmt: skip
-    token = forms.CharField(label="Token", max_length=20, help_text="Symbol")
+    token = forms.CharField(
+        label="Token", max_length=20, help_text="Symbol", widget=Picker("token")
+    )
     opens = forms.TimeField(label="Opens", initial=time(9), help_text="HH:MM")
     closes = forms.TimeField(
         label="Closes",
@@ -210,9 +214,15 @@ class CancelForm(WorkForm):
 
     field_order = ["order", "account", "token", "partner"]
     order = forms.CharField(label="Order", required=False, help_text="Id")
-    account = forms.CharField(label="Account", required=False, help_text="Id")
-    token = forms.CharField(label="Token", required=False, help_text="Symbol")
-    partner = forms.CharField(label="Partner", required=False, help_text="Login")
+    account = forms.CharField(
+        label="Account", required=False, help_text="Id", widget=Picker("account")
+    )
+    token = forms.CharField(
+        label="Token", required=False, help_text="Symbol", widget=Picker("token")
+    )
+    partner = forms.CharField(
+        label="Partner", required=False, help_text="Login", widget=Picker("partner")
+    )
     confirmed = forms.IntegerField(required=False, widget=forms.HiddenInput())
     note = "Name one or more. Only orders that fit all of them are cancelled."
 

@@ -61,3 +61,36 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
     }
   });
 }
+
+// Offers rows while someone types into a field that takes an identifier.
+for (const field of document.querySelectorAll("input[data-pick]")) {
+  const list = document.createElement("datalist");
+  list.id = `${field.id || field.name}-offers`;
+  field.after(list);
+  field.setAttribute("list", list.id);
+  let asked = "", waits;
+  field.addEventListener("input", () => {
+    clearTimeout(waits);
+    waits = setTimeout(async () => {
+      const text = asked = field.value.trim();
+      if (text === "" || [...list.children].some((one) => one.value === text)) return;
+      const answer = await fetch(`/admin/pick/${field.dataset.pick}/?q=${encodeURIComponent(text)}`, { redirect: "error" });
+      if (!answer.ok || text !== asked) return;
+      const { choices } = await answer.json();
+      list.replaceChildren(...choices.map(({ value, label }) => new Option(`${label} (${value})`, value)));
+    }, 150);
+  });
+}
+
+// A live part of a page is read anew every ten seconds, while no one works in it.
+for (const part of document.querySelectorAll("[data-poll]")) {
+  setInterval(async () => {
+    if (document.hidden || part.contains(document.activeElement)) return;
+    try {
+      const answer = await fetch(part.dataset.poll, { cache: "no-store", redirect: "error", signal: AbortSignal.timeout(8000) });
+      if (answer.ok) part.innerHTML = await answer.text();
+    } catch {
+      // The part says of when it is; the next answer comes in ten seconds.
+    }
+  }, 10_000);
+}

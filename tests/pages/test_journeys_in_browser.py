@@ -279,7 +279,7 @@ def test_what_needs_attention_leads_to_it(asker):
 
 def test_an_order_book_is_watched(asker):
     asker.begin()
-    asker.click("link", "Order books")
+    asker.click("link", "Markets")
     asker.click("link", "LUMARELLE")
     asker.page.locator("#ladder table").first.wait_for()
     assert asker.clicks == 2

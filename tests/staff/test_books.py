@@ -12,7 +12,7 @@ from issuers.register import ledger
 from marketdata.books.log import Deal, Message, record
 from marketdata.books.orderbook import ASK, BID, Change
 from marketdata.models import FixSession
-from partnerapi.staff.market import books
+from partnerapi.staff.market import books, wall
 from tests.api.test_order_books import ACTOR, levels, traded
 from tests.characters import World
 
@@ -81,7 +81,7 @@ def test_the_list_of_books_takes_as_many_statements_for_more(
     def read(path: str = "/admin/books/"):
         with CaptureQueriesContext(connection) as captured:
             context = staff.get(path).context
-        return len(captured), [book.token.symbol for book in context["books"]]
+        return len(captured), [book.token.symbol for book in context["fed"]]
 
     first = traded(world.listed, "TRD0")
     record(first.pk, [levels(1000, 2)], ACTOR)
@@ -89,7 +89,7 @@ def test_the_list_of_books_takes_as_many_statements_for_more(
     for number in range(1, 4):
         traded(world.listed, f"TRD{number}")
     assert read() == (one, ["TRD0", "TRD1", "TRD2", "TRD3"])
-    monkeypatch.setattr(books, "BOOKS_OF_A_PAGE", 2)
+    monkeypatch.setattr(wall, "BOOKS_OF_A_PAGE", 2)
     assert staff.get("/admin/books/").context["following"] == "TRD1"
     assert read("/admin/books/?after=TRD1")[1] == ["TRD2", "TRD3"]
 

@@ -20,6 +20,7 @@ from partnerapi.staff.authentication.models import FailedSignIn
 from tests.approved import desk
 from tests.characters import World
 from tests.owner import as_committed, tamper
+from tests.staff.test_markets import of_role
 
 NOW = timezone.now
 
@@ -43,12 +44,12 @@ def test_an_empty_platform_says_that_nothing_waits(staff):
         )
     answer = staff.get("/admin/")
     # The reader has become staff just now.
-    assert [tile.title for tile in answer.context["tiles"]] == [
-        "Access changes, last 24 hours", "Nightly checks",
-    ]  # fmt: skip
+    titles = [tile.title for tile in answer.context["tiles"]]
+    assert titles == ["Access changes, last 24 hours"]
     tamper("UPDATE accounts_staffchange SET at = at - interval '1 day'")
     answer = staff.get("/admin/")
-    assert [tile.title for tile in answer.context["tiles"]] == ["Nightly checks"]
+    assert answer.context["tiles"] == []
+    assert [check.job for check in answer.context["checks"]] == [*home.NIGHTLY]
     assert "Nothing is waiting; last checked " in answer.content.decode()
 
 
@@ -76,7 +77,6 @@ def test_each_tile_counts_what_its_list_shows(world: World, staff, tiles):
         "Keys expiring within 14 days": 1,
         "CompIDs enabled but not connected": 1,
         "Tokens without a price": 2,
-        "Nightly checks": 6,
         "Failed sign-ins, last 24 hours": 1,
     }
     for title, tile in found.items():
@@ -85,8 +85,7 @@ def test_each_tile_counts_what_its_list_shows(world: World, staff, tiles):
             assert listed.status_code == 200, title
             cl = listed.context.get("cl")
             shown = cl.result_count if cl else listed.context["count"]
-            if title != "Nightly checks":
-                assert f"{shown:,}" == (line.count if line is not tile else tile.shown)
+            assert f"{shown:,}" == (line.count if line is not tile else tile.shown)
     assert [(line.text, line.count) for line in found["Pending deliveries"].lines] == [
         ("Lumen", "7")
     ]
@@ -114,8 +113,8 @@ def test_a_tile_takes_one_statement(world: World, staff):
     staff.get("/admin/")
     with CaptureQueriesContext(connection) as captured:
         staff.get("/admin/")
-    # The session, its user, and the user's last actions.
-    assert len(captured) <= len(home.TILES) + 3
+    # The session, its user, the badge, and the checks.
+    assert len(captured) <= len(home.TILES) + 4 <= 20
 
 
 def test_the_page_of_an_app_lists_only_that(staff):
@@ -136,10 +135,11 @@ def test_who_may_see_nothing_sees_no_tile(world: World):
             "new@example.com", type="INDIVIDUAL", first_name="N", is_staff=True
         )
     )
-    assert client.get("/admin/").context["tiles"] == []
+    answer = client.get("/admin/")
+    assert answer.context["tiles"] == answer.context["checks"] == []
 
 
-def test_a_late_check_counts(staff, tiles):
+def test_a_late_check_is_wrong(staff):
     for job in home.NIGHTLY:
         JobRun.objects.create(
             job=job,
@@ -148,4 +148,39 @@ def test_a_late_check_counts(staff, tiles):
             result="DONE",
             detail="",
         )
-    assert tiles()["Nightly checks"].count == len(home.NIGHTLY)
+    answer = staff.get("/admin/")
+    assert all(check.is_wrong for check in answer.context["checks"])
+    assert answer.content.decode().count("Run now") == len(home.NIGHTLY)
+
+
+def test_work_is_that_of_a_role_and_the_oldest_comes_first(world: World):
+    person, at = User.objects.get(last_name="Roca"), NOW()
+    Account.objects.open(world.partner, person, desk(), at - timedelta(days=3))
+    FixSession.objects.bind(world.partner)
+    support = of_role("Support").get("/admin/").context
+    assert [tile.title for tile in support["mine"]] == ["Pending accounts"]
+    assert [tile.age for tile in support["mine"]] == ["3 days"]
+    assert "Pending deliveries" in [tile.title for tile in support["others"]]
+    ages = [tile.found.oldest for tile in support["tiles"] if tile.found.oldest]
+    assert ages == sorted(ages)
+    assert len(ages) > 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_badge_counts_decisions_that_wait_and_that_were_taken(world: World):
+    asker, decider = of_role("Key manager"), of_role("Compliance", "two@staff.example")
+
+    def badge(client: Client) -> tuple[int, int]:
+        inbox = client.get("/admin/roles/").context["inbox"]
+        return inbox.waiting, inbox.decided
+
+    assert (badge(asker), badge(decider)) == ((0, 0), (0, 0))
+    said = {"partner": world.partner.login, "issuer": world.quiet.slug, "reason": "Why"}
+    asked = asker.post("/admin/ask/grant/", said)
+    assert (badge(asker), badge(decider)) == ((0, 0), (1, 0))
+    assert 'class="badge"' in decider.get("/admin/roles/").text
+    refused = {"do": "refuse", "reason": "Not now"}
+    assert decider.post(asked["Location"], refused).status_code == 302
+    assert (badge(asker), badge(decider)) == ((0, 1), (0, 0))
+    asker.get("/admin/accounts/approvalrequest/")
+    assert badge(asker) == (0, 0)

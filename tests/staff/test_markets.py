@@ -58,9 +58,9 @@ def traded(db: None) -> Traded:
     return Traded()
 
 
-def of_role(role: str) -> Client:
+def of_role(role: str, email: str = "role@staff.example") -> Client:
     user = User.objects.create_user(
-        "role@staff.example", type="INDIVIDUAL", first_name=role, is_staff=True
+        email, type="INDIVIDUAL", first_name=role, is_staff=True
     )
     user.groups.add(Group.objects.get(name=role))
     appoint(user)
@@ -86,7 +86,7 @@ def carried_out(path: str) -> None:
 def test_a_market_shows_its_phase_its_prices_and_its_trades(traded: Traded, staff):
     page = staff.get(traded.page).content.decode()
     for said in (
-        "<strong>Continuous</strong>",
+        'continuous">Continuous</strong>',
         "Closed, ",
         "all day, ending 22:00",
         "€1.00; limits from €0.80 to €1.20",
@@ -96,8 +96,11 @@ def test_a_market_shows_its_phase_its_prices_and_its_trades(traded: Traded, staf
         f'href="/admin/token/{traded.token.pk}/book/"',
     ):
         assert said in page
-    overview = staff.get("/admin/books/").content.decode()
-    assert f'<a href="{traded.page}">Continuous</a>' in overview
+    wall = staff.get("/admin/books/")
+    assert f'<a href="{traded.page}">{traded.token.symbol}</a>' in wall.text
+    [card] = wall.context["markets"]
+    assert (card.last, card.bid, card.ask) == ("€1.00", "—", "€1.00")
+    assert (card.volume, card.value, card.alerts) == (5, "€5.00", ["No bids"])
     assert traded.page in staff.get(traded.page.replace("market", "book")).text
 
 
@@ -117,7 +120,7 @@ def test_one_halts_a_market_and_two_reopen_it(traded: Traded, staff):
     assert again.status_code == 400
     assert "cannot become HALTED" in again.content.decode()
     answer = staff.get(traded.page)
-    assert "<strong>Halted</strong>: News" in answer.content.decode()
+    assert 'halted">Halted</strong>: News' in answer.content.decode()
     asked = staff.post(
         answer.context["ask_reopening"],
         {"token": traded.token.symbol, "phase": "CONTINUOUS", "reason": "Out"},
@@ -174,7 +177,7 @@ def test_a_trade_shows_how_it_was_settled_and_is_busted_by_two(traded: Traded, s
     carried_out(asked["Location"])
     as_committed()
     page = staff.get(traded.execution).content.decode()
-    assert "<strong>Busted</strong>" in page
+    assert 'busted">Busted</strong>' in page
     assert DECIDER in page
     assert "<td>busted</td>" in staff.get(traded.page).content.decode()
     unknown = staff.post(
@@ -187,11 +190,13 @@ def test_a_trade_shows_how_it_was_settled_and_is_busted_by_two(traded: Traded, s
 
 def test_more_trades_take_no_more_statements(traded: Traded, staff, monkeypatch):
     paths = [traded.page, f"/admin/order/{traded.sold.pk}/"]
+    # The first one also asks what is known from then on.
+    statements(staff, traded.page)
     before = [statements(staff, path) for path in paths]
     place(traded.token, *(buy(traded.buyer, 1, 100) for _ in range(4)))
     as_committed()
     assert [statements(staff, path) for path in paths] == before
-    assert max(*before, statements(staff, traded.execution)) <= 11
+    assert max(*before, statements(staff, traded.execution)) <= 16
     monkeypatch.setattr(market_page, "TRADES_OF_A_PAGE", 2)
     older = staff.get(traded.page).context["older"]
     found = staff.get(traded.page, {"before": older}).context["executions"]
@@ -210,6 +215,29 @@ def test_orders_are_listed_by_identifiers(traded: Traded, staff):
     User.objects.filter(pk=seller.user_id).update(email="sue@example.com")
     assert found("Sue@example.com") == {traded.sold.pk}
     assert found("S-2") == set()
+
+
+def test_all_markets_are_halted_at_once(traded: Traded, staff):
+    other = new_market()
+    assert staff.post("/admin/books/", {"reason": " "}).status_code == 400
+    said = {"reason": "Power cut"}
+    assert of_role("Support").post("/admin/books/", said).status_code == 403
+    answer = staff.post("/admin/books/", said, follow=True)
+    assert "2 markets halted" in answer.text
+    for token in (traded.token, other):
+        token.market.refresh_from_db()
+        assert (token.market.phase, token.market.halt_reason) == ("HALTED", "Power cut")
+    assert LogEntry.objects.count() == 2
+    [first, second] = staff.get("/admin/books/rows/").context["markets"]
+    assert first.alerts == second.alerts == ["Halted: Power cut"]
+    assert "0 markets halted" in staff.post("/admin/books/", said, follow=True).text
+
+
+def test_more_markets_take_no_more_statements(traded: Traded, staff):
+    before = statements(staff, "/admin/books/")
+    for _ in range(3):
+        new_market()
+    assert statements(staff, "/admin/books/") == before <= 20
 
 
 def test_an_order_is_looked_up_by_an_index(db: None):

@@ -114,7 +114,9 @@ OWN_PAGES = {
     "partner_requests": EVERYBODY, "partner_key": "k", "revoke": "k", "grant": "k",
     "desk_member": "k",
     "market": EVERYBODY, "order": EVERYBODY, "execution": EVERYBODY,
-    "books": EVERYBODY, "log": "ck", "roles": EVERYBODY, "find": EVERYBODY,
+    "books": EVERYBODY, "books_poll": EVERYBODY,
+    "log": "ck", "roles": EVERYBODY, "find": EVERYBODY,
+    "data": EVERYBODY, "waiting": EVERYBODY, "cash": "sct",
     "passkeys": EVERYBODY, "help": EVERYBODY, "help_role": EVERYBODY,
     "help_job": EVERYBODY,
     "payments": CASH, "payment_file": "t", "receipts": CASH,
@@ -122,7 +124,14 @@ OWN_PAGES = {
     "delivery_job": EVERYBODY, "delivery_progress": EVERYBODY,
     "delivery_csv": EVERYBODY,
 }  # fmt: skip
-ASKED_ELSEWHERE = {"approve_together", "import", "import_preview", "ask", "work"}
+ASKED_ELSEWHERE = {
+    "approve_together",
+    "import",
+    "import_preview",
+    "ask",
+    "pick",
+    "work",
+}
 WORKED = {
     "open-account": "sc", "assign-compids": "k", "open-market": "o",
     "cancel-orders": "o", "unlock-sign-in": "k", "run-check": "oc",

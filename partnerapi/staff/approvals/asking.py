@@ -12,6 +12,7 @@ from issuers.management.register_command import account_named
 from issuers.models import Token
 from issuers.register.approvals import entry_content, entry_title
 from issuers.register.ledger import Entry
+from partnerapi.staff.picking import Picker
 
 
 class AskForm(forms.Form):
@@ -38,7 +39,9 @@ class OfToken(AskForm):
     """Something of a token's register; its reason stands there, too."""
 
     field_order = ["token", "units", "entry", "source", "target", "price", "origin"]
-    token = forms.CharField(label="Token", max_length=20, help_text="Symbol")
+    token = forms.CharField(
+        label="Token", max_length=20, help_text="Symbol", widget=Picker("token")
+    )
 
     def clean_token(self) -> Token:
         symbol = self.cleaned_data["token"].strip().upper()

@@ -58,6 +58,7 @@ from partnerapi.staff.approvals.kinds import KINDS
 from partnerapi.staff.approvals.market_forms import BustForm, ReleaseForm, ReopenForm
 from partnerapi.staff.approvals.rule_forms import LiftingForm, RuleForm
 from partnerapi.staff.lookup import as_uuid, link
+from partnerapi.staff.picking import Picker
 
 MOST_DAYS = 3650
 MOST_OVERLAP_HOURS = 30 * 24
@@ -87,7 +88,13 @@ class OfUnits(OfToken):
 
 
 def person(label: str, help_text: str, **more: Any) -> forms.CharField:
-    return forms.CharField(label=label, max_length=254, help_text=help_text, **more)
+    return forms.CharField(
+        label=label,
+        max_length=254,
+        help_text=help_text,
+        widget=Picker("person"),
+        **more,
+    )
 
 
 OR_TREASURY = f"{PERSON}, or “treasury”"
@@ -150,7 +157,12 @@ class PartnerField(forms.CharField):
     """A partner by its login."""
 
     def __init__(self) -> None:
-        super().__init__(label="Partner", max_length=100, help_text="Login")
+        super().__init__(
+            label="Partner",
+            max_length=100,
+            help_text="Login",
+            widget=Picker("partner"),
+        )
 
     def clean(self, value: Any) -> Partner:
         login = super().clean(value).strip()
@@ -176,6 +188,7 @@ class KeyForm(AskForm):
         label="Replaces key",
         required=False,
         help_text="Id of a key of this partner. Leave blank for a new key.",
+        widget=Picker("key"),
     )
     overlap_hours = WholeField(
         label="Overlap (hours)",
@@ -208,6 +221,7 @@ class GrantForm(AskForm):
         max_length=100,
         required=False,
         help_text="Slug. Leave blank for every issuer, including future ones.",
+        widget=Picker("issuer"),
     )
 
     def clean_issuer(self) -> Issuer | None:
@@ -285,7 +299,9 @@ class IdentityForm(OfToken):
 
 class ClosingForm(AskForm):
     field_order = ["account"]
-    account = forms.CharField(label="Account", max_length=50, help_text="Id")
+    account = forms.CharField(
+        label="Account", max_length=50, help_text="Id", widget=Picker("account")
+    )
 
     def clean_account(self) -> Account:
         text = self.cleaned_data["account"].strip()
@@ -306,7 +322,10 @@ class ClosingForm(AskForm):
 class WithdrawalForm(AskForm):
     field_order = ["withdrawal", "to"]
     withdrawal = forms.CharField(
-        label="Withdrawal", max_length=60, help_text="Id or payment reference"
+        label="Withdrawal",
+        max_length=60,
+        help_text="Id or payment reference",
+        widget=Picker("withdrawal"),
     )
     to = forms.ChoiceField(
         label="New status",
@@ -337,7 +356,12 @@ class WithdrawalForm(AskForm):
 
 class AssignmentForm(AskForm):
     field_order = ["line", "account"]
-    line = forms.CharField(label="Bank line", max_length=64, help_text="Bank reference")
+    line = forms.CharField(
+        label="Bank line",
+        max_length=64,
+        help_text="Bank reference",
+        widget=Picker("line"),
+    )
     account = forms.CharField(
         label="Account",
         max_length=60,
@@ -345,6 +369,7 @@ class AssignmentForm(AskForm):
         help_text=(
             "Id or deposit reference. Leave blank to return the money to suspense."
         ),
+        widget=Picker("account"),
     )
 
     def clean_line(self) -> CashTransaction:

@@ -37,6 +37,7 @@ from issuers.legacy.models import DeliveryJob
 from marketdata.trading.models import Execution
 from partnerapi.core import lock_waits
 from partnerapi.core.backoffice import ReadOnlyAdmin
+from partnerapi.staff.approvals import inbox
 from partnerapi.staff.approvals.deciding import (
     check_decider,
     has_passkey,
@@ -99,6 +100,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
     change_list_template = "admin/approval_requests.html"
 
     def changelist_view(self, request, extra_context=None):
+        inbox.note_seen(request)
         asks = [
             (ApprovalKind(kind).label, address(kind))
             for kind in FORMS

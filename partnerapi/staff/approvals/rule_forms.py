@@ -12,6 +12,7 @@ from issuers.compliance.restrictions import lifting_content, lifting_title
 from issuers.compliance.rules import rule_content, rule_title
 from partnerapi.core.typed_numbers import NotANumber, typed_number, typed_whole
 from partnerapi.staff.approvals.asking import AskForm, OfToken
+from partnerapi.staff.picking import Picker
 
 Kind = TokenRule.Kind
 ALONE = {Kind.TRANSFERS_PAUSED, Kind.VERIFIED_HOLDERS, Kind.APPROVED_HOLDERS}
@@ -92,7 +93,9 @@ class RuleForm(OfToken):
 
 class LiftingForm(AskForm):
     field_order = ["restriction"]
-    restriction = forms.UUIDField(label="Restriction", help_text="Id")
+    restriction = forms.UUIDField(
+        label="Restriction", help_text="Id", widget=Picker("restriction")
+    )
 
     def clean_restriction(self) -> Restriction:
         of = Restriction.objects.select_related("ledger_account__holder", "token")

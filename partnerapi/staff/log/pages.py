@@ -24,6 +24,7 @@ from partnerapi.staff.log.reading import (
 )
 from partnerapi.staff.log.sentences import sentences
 from partnerapi.staff.lookup import typed_text
+from partnerapi.staff.picking import Picker
 
 SHOWN, EXPORTED = 50, 10_000
 DAYS = 7
@@ -48,7 +49,10 @@ class WantedForm(forms.Form):
         required=False,
     )
     who = forms.CharField(
-        label="Person (beginning of email)", required=False, max_length=254
+        label="Person (beginning of email)",
+        required=False,
+        max_length=254,
+        widget=Picker("person"),
     )
     object = forms.CharField(label="Object id", required=False, max_length=100)
     source = forms.CharField(

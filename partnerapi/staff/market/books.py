@@ -1,4 +1,4 @@
-"""Order books as staff watch them: all of them, and one as a ladder that follows it."""
+"""An order book as staff watch it: a ladder that follows it, and the day's prices."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,10 +19,8 @@ from marketdata.books.current_books import CurrentBook, read_books
 from marketdata.books.orderbook import Level
 from marketdata.models import Trade
 from partnerapi.core.money import euros
-from partnerapi.staff.lookup import typed_text
 
 DEPTH, TRADES = 10, 10
-BOOKS_OF_A_PAGE = 100
 DAY = timedelta(days=1)
 MOST_PRICES = 2_000
 """Points of a day's line; of more, the newest."""
@@ -65,31 +63,6 @@ class Line:
     low: str
     high: str
     is_whole: bool
-
-
-def show_books(request: HttpRequest) -> HttpResponse:
-    """The best prices of each book, by symbol."""
-    if not request.user.has_perm("issuers.view_token"):
-        raise PermissionDenied
-    after = typed_text(request, "after")
-    traded = (
-        Token.objects.filter(
-            market_type=Token.MarketType.SECONDARY_MARKET, symbol__gt=after
-        )
-        .select_related("market")
-        .order_by("symbol")
-    )
-    tokens = [*traded[: BOOKS_OF_A_PAGE + 1]]
-    shown, at = tokens[:BOOKS_OF_A_PAGE], timezone.now()
-    books = read_books({str(token.pk) for token in shown}, 1)
-    context = admin.site.each_context(request) | {
-        "title": "Order books",
-        "books": [
-            ladder(t, books[str(t.pk)], [], at) for t in shown if str(t.pk) in books
-        ],
-        "following": shown[-1].symbol if len(tokens) > BOOKS_OF_A_PAGE else None,
-    }
-    return TemplateResponse(request, "admin/books.html", context)
 
 
 def show_book(request: HttpRequest, pk: UUID) -> HttpResponse:

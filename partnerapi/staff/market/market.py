@@ -23,6 +23,7 @@ from partnerapi.core import lock_waits
 from partnerapi.core.money import euros
 from partnerapi.staff.approvals.filing import address, may_file
 from partnerapi.staff.market.order import shown_executions
+from partnerapi.staff.register.token import prices_and_volume
 
 TRADES_OF_A_PAGE, PHASES = 20, 20
 LAST_TRADE = 2**63 - 1
@@ -75,6 +76,7 @@ def show_market(request: HttpRequest, pk: UUID) -> HttpResponse:
         "market": market,
         "zone": settings.MARKET_TIME_ZONE,
         **prices(market),
+        "charts": prices_and_volume(market.token, timezone.now()),
         "executions": shown_executions(pk, shown),
         "older": shown[-1].sequence if len(found) > len(shown) else None,
         "is_first": before == LAST_TRADE,

@@ -34,6 +34,7 @@ from issuers.models.tokens import MAX_UNITS
 from issuers.register.models import REASON_LENGTH
 from partnerapi.core import lock_waits
 from partnerapi.core.form_fields import WholeField
+from partnerapi.staff.picking import Picker
 
 LAST = 20
 """The most of each list that the page shows."""
@@ -56,6 +57,8 @@ class LaterField(forms.DateTimeField):
 
 class TokenField(forms.CharField):
     """A token by its symbol."""
+
+    widget = Picker("token")
 
     def clean(self, value: Any) -> Token | None:
         symbol = super().clean(value).strip().upper()

@@ -46,6 +46,7 @@ from issuers.register.names import names_of
 from partnerapi.core.errors import RequestTimeout
 from partnerapi.core.money import euros
 from partnerapi.core.times import from_rfc3339, to_rfc3339
+from partnerapi.staff.charts import Bar, Part, share_bar
 from partnerapi.staff.log.downloads import csv_file, download, note_print
 from partnerapi.staff.lookup import as_uuid, people_called, typed_text
 
@@ -238,17 +239,55 @@ def holders(
     if "after" in more or "page" in more:
         following = address(issuer, table.date, **more)
     rows = holder_rows(table, [*largest, *shown], tokens)
-    most = max((holder.percentage for holder in largest), default=1)
     return {
-        "largest": [
-            (row, f"{100 * row.holder.percentage / most:.2f}")
-            for row in rows[: len(largest)]
-        ],
+        "bars": [by_class(table, tokens)]
+        + ([by_holder(table, rows[: len(largest)])] if largest else []),
         "holders": rows[len(largest) :],
         "following": following,
         "is_by_value": is_by_value,
         "wanted": wanted,
     }
+
+
+def by_class(table: CapitalizationTable, tokens: dict[str, Token]) -> Bar:
+    """The value that holders have in each class."""
+    return share_bar(
+        "classes",
+        "Ownership by class",
+        [
+            Part(
+                f"{tokens[each.token_id].symbol} {tokens[each.token_id].name}",
+                each.held_value,
+                reverse("admin:token", args=[each.token_id]),
+            )
+            for each in table.tokens
+        ],
+        number=euros,
+        head="Class",
+        unit="value held",
+        empty="No class has a price and a holder.",
+    )
+
+
+def by_holder(table: CapitalizationTable, largest: list[HolderRow]) -> Bar:
+    """The value of the largest holders, and of all others."""
+    parts = [
+        Part(
+            row.name,
+            row.holder.total_value,
+            reverse("admin:holder", args=[row.user_id]),
+        )
+        for row in largest
+    ]
+    rest = table.total_value - sum(part.value for part in parts)
+    return share_bar(
+        "largest",
+        "Largest holders",
+        [*parts, Part("All others", rest, "", True)],
+        number=euros,
+        unit="value held",
+        empty="No holder has units with a price.",
+    )
 
 
 def find_holders(issuer: Issuer, table: CapitalizationTable, text: str) -> list[Holder]:

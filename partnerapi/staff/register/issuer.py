@@ -11,6 +11,7 @@ from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils import timezone
 
 from accounts.access import Caller, Scope
@@ -20,6 +21,7 @@ from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer, IssuerFinancialData, Token
 from partnerapi.core.backoffice import MOST_COUNTED
 from partnerapi.core.money import euros
+from partnerapi.staff.charts import Bar, Part, share_bar
 from partnerapi.staff.lookup import typed_text
 
 PERIODS, ARTICLES, GRANTS = 12, 10, 20
@@ -65,6 +67,7 @@ def show_issuer(request: HttpRequest, pk: UUID) -> HttpResponse:
         for what, scope, takes_grant in NEEDED
     ]
     shows_figures = not login or reads[0][2] is None
+    shown = [*tokens.order_by("created_at", "id")[:MOST_COUNTED]]
     figures = issuer.financial_data.order_by("-year", "-period_type")
     context: dict[str, Any] = admin.site.each_context(request) | {
         "title": issuer.trading_name,
@@ -74,9 +77,9 @@ def show_issuer(request: HttpRequest, pk: UUID) -> HttpResponse:
         "key": key,
         "reads": reads if login else None,
         "tokens": [
-            (token, price_text(token.ledger_head.price_cents))
-            for token in tokens.order_by("created_at", "id")[:MOST_COUNTED]
+            (token, price_text(token.ledger_head.price_cents)) for token in shown
         ],
+        "bar": by_class(shown),
         "figures": in_bars(figures[:PERIODS]) if shows_figures else None,
         "articles": articles[:ARTICLES],
     }
@@ -91,6 +94,26 @@ def show_issuer(request: HttpRequest, pk: UUID) -> HttpResponse:
             ],
         }
     return TemplateResponse(request, "admin/issuer.html", context)
+
+
+def by_class(tokens: list[Token]) -> Bar:
+    """What the units of each class are worth at its price."""
+    return share_bar(
+        "classes",
+        "Value of the supply by class",
+        [
+            Part(
+                f"{token.symbol} {token.name}",
+                int(token.ledger_head.supply) * (token.ledger_head.price_cents or 0),
+                reverse("admin:token", args=[token.pk]),
+            )
+            for token in tokens
+        ],
+        number=euros,
+        head="Class",
+        unit="value",
+        empty="No class has units and a price.",
+    )
 
 
 def newest_key(login: str, at: Any) -> ApiKey | None:

@@ -20,6 +20,7 @@ from issuers.legacy.models import DeliveryJob, LegacyImport, LegacyShareholder
 from issuers.models import Issuer, Token
 from partnerapi.core.money import euros
 from partnerapi.staff.lookup import as_uuid, typed_text
+from partnerapi.staff.picking import Picker
 
 MAY_VIEW = "issuers.view_legacyshareholder"
 MAY_DELIVER = "issuers.change_legacyshareholder"
@@ -36,7 +37,12 @@ class ChoiceForm(forms.Form):
     """Which lines; the issuer may follow from the token or the import."""
 
     issuer = forms.SlugField(label="Issuer’s slug", required=False)
-    token = forms.CharField(label="Token’s symbol", required=False, max_length=20)
+    token = forms.CharField(
+        label="Token’s symbol",
+        required=False,
+        max_length=20,
+        widget=Picker("token"),
+    )
     status = forms.ChoiceField(
         label="Status", required=False, choices=[*Status.choices, (ANY, "Any")]
     )

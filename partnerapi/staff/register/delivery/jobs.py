@@ -28,6 +28,7 @@ from issuers.legacy.models import DeliveryJob, DeliveryStep, LegacyShareholder
 from partnerapi.core.lock_waits import LockTimeout
 from partnerapi.staff.log.downloads import csv_file, download
 from partnerapi.staff.lookup import as_uuid
+from partnerapi.staff.register.delivery.by_issuer import lines_by_issuer
 from partnerapi.staff.register.delivery.choosing import MAY_DELIVER, MAY_VIEW
 from partnerapi.staff.register.delivery.confirming import (
     deliver_here,
@@ -129,7 +130,7 @@ def rows_of(job: DeliveryJob, step: DeliveryStep) -> list[LineRow]:
 
 
 def show_jobs(request: HttpRequest) -> HttpResponse:
-    """Deliveries, newest first, of every author and kind; two statements."""
+    """Deliveries, newest first, of every author and kind; three statements."""
     check_view(request)
     jobs = DeliveryJob.objects.order_by("-pk")
     if before := as_uuid(request.GET.get("before", "")):
@@ -143,6 +144,7 @@ def show_jobs(request: HttpRequest) -> HttpResponse:
         "jobs": [progress_of(job) for job in found[:JOBS_OF_A_PAGE]],
         "following": following,
         "is_open": is_open,
+        "issuers": [] if is_open or before else lines_by_issuer(),
     }
     return TemplateResponse(request, "admin/deliveries.html", context)
 

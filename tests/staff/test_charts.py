@@ -1,0 +1,234 @@
+"""What charts draw: each number against SQL at random dates, and how it is drawn."""
+
+import random
+from datetime import date, timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from issuers.models import Token
+from issuers.register import ledger
+from issuers.register.ledger import Entry
+from marketdata.books.days import day_of
+from partnerapi.core.database import execute, rows_of
+from partnerapi.core.money import euros
+from partnerapi.gateway.counts import WRITE
+from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.staff.charts import (
+    HEIGHT,
+    WIDTH,
+    Part,
+    Series,
+    over_time,
+    scale_of,
+    share_bar,
+    short,
+    spark,
+    units,
+)
+from tests.characters import World
+from tests.issuers.register import people
+from tests.owner import tamper
+from tests.sampling import sample
+from tests.staff.test_markets import Traded, statements
+
+DATES = 20
+
+
+@pytest.mark.parametrize(
+    ("values", "ticks"),
+    [
+        ([0, 7], ["0", "2", "4", "6", "8"]),
+        ([69_450, 69_650], ["€694.50", "€695", "€695.50", "€696", "€696.50"]),
+        ([0, 6_773_253], ["0", "2M", "4M", "6M", "8M"]),
+    ],
+)
+def test_an_axis_has_round_ticks(values: list[int], ticks: list[str]):
+    number = euros if ticks[0][0] == "€" else units
+    scale = scale_of(values, from_zero=number is units)
+    assert [text for _, text in scale.ticks(number)][-len(ticks) :] == ticks
+    assert scale.y(scale.low) == HEIGHT
+    assert all(scale.low <= value <= scale.high for value in values)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(999, "999"), (25_000, "25k"), (4_737_890_473, "4.74bn"), (-1_500_000, "−1.5M")],
+)
+def test_ticks_are_short(value: int, text: str):
+    assert short(value, units) == text
+    assert short(100 * value, euros) == text.replace("−", "").join(
+        ["−€" if value < 0 else "€", ""]
+    )
+
+
+def test_a_place_in_the_drawing_says_the_value():
+    values = [random.Random(7).randrange(1, 10**6) for _ in range(DATES)]
+    labels = [str(n) for n in range(DATES)]
+    chart = over_time(
+        "x", "X", labels, [], [Series("L", "l", values)], [Series("C", "c", values)]
+    )
+    scale = scale_of(values, from_zero=True)
+    [(_, points)] = chart.lines
+    drawn = [float(point.split(",")[1]) for point in points.split()[::2]]
+    tall = [height for *_, height in chart.columns]
+    for value, y, height in zip(values, drawn, tall, strict=True):
+        assert y == pytest.approx(scale.y(value), abs=0.01)
+        assert height == pytest.approx(HEIGHT - scale.y(value), abs=0.02)
+    assert [row[1][0] for row in chart.rows][::-1] == [f"{value:,}" for value in values]
+
+
+def test_the_parts_of_a_bar_are_the_whole():
+    parts = [Part("A", 3), Part("B", 0), Part("C", 1), Part("Rest", 4, "", True)]
+    bar = share_bar("x", "X", parts)
+    assert [(each.part.name, each.share) for each in bar.parts] == [
+        ("A", "37.50 %"), ("C", "12.50 %"), ("Rest", "50.00 %"),
+    ]  # fmt: skip
+    assert sum(each.width for each in bar.parts) == WIDTH
+    assert share_bar("x", "X", [Part("A", 0)]).parts == []
+
+
+def test_a_line_without_change_is_level():
+    assert {point.split(",")[1] for point in spark([5, 5, 5]).split()} == {"14.0"}
+    assert len(spark([5]).split()) == 2
+    assert spark([]) == ""
+
+
+def moved_back(token: Token, days: int) -> None:
+    """Date everything in the token's register some days earlier."""
+    for table in ("issuers_ledgertransaction", "issuers_tokenprice"):
+        tamper(
+            f"UPDATE {table} SET effective_at = effective_at - interval '{days} days'"
+            f" WHERE token_id = '{token.pk}'"
+        )
+
+
+def test_prices_volumes_and_supplies_are_those_of_sql(traded: Traded, staff: Client):
+    token = traded.token
+    for cents, days in ((500, 40), (700, 9), (650, 3)):
+        moved_back(token, days)
+        ledger.set_price(token.pk, cents, "MANUAL", "ana@example.com")
+    context = staff.get(f"/admin/token/{token.pk}/").context
+    price, volume = context["charts"]
+    days = {row[0][0]: row[1][0] for row in price.rows}
+    traded_units = {row[0][0]: row[1][0] for row in volume.rows}
+    supply = {row[0][0]: (row[1][0], row[2][0]) for row in context["supply"].rows}
+    for day in sample(sorted(days), DATES, "days of prices"):
+        [(cents,)] = rows_of(PRICE, [token.pk, day])
+        [(quantity,)] = rows_of(VOLUME, [token.pk, day])
+        assert days[day] == euros(cents), day
+        assert traded_units[day] == f"{quantity:,}", day
+    for day in sample(sorted(supply), DATES, "days of supplies"):
+        [(units_made, units_held)] = rows_of(SUPPLY, [token.pk, day])
+        assert supply[day] == (f"{units_made:,}", f"{units_held:,}"), day
+    assert len({*days.values()}) == 4
+
+
+PRICE = """
+    SELECT (array_agg(price_cents ORDER BY effective_at DESC, number DESC))[1]
+    FROM issuers_tokenprice WHERE token_id = %s
+    AND (effective_at AT TIME ZONE market_time_zone())::date <= %s::date
+"""
+VOLUME = """
+    SELECT coalesce(sum(t.quantity), 0) FROM marketdata_trade t
+    WHERE t.token_id = %s AND (t.at AT TIME ZONE market_time_zone())::date = %s::date
+    AND NOT EXISTS (SELECT FROM trading_bust b
+        WHERE b.token_id = t.token_id AND b.sequence = t.sequence)
+"""
+SUPPLY = """
+    SELECT sum(CASE WHEN source_id IS NULL THEN amount
+            WHEN target_id IS NULL THEN -amount ELSE 0 END),
+        sum(CASE WHEN t.kind = 'HOLDER' THEN amount ELSE 0 END
+            - CASE WHEN s.kind = 'HOLDER' THEN amount ELSE 0 END)
+    FROM issuers_ledgertransaction e
+    LEFT JOIN issuers_ledgeraccount s ON s.id = e.source_id
+    LEFT JOIN issuers_ledgeraccount t ON t.id = e.target_id
+    WHERE token_id = %s
+    AND (effective_at AT TIME ZONE market_time_zone())::date <= %s::date
+"""
+
+
+def test_owners_are_those_of_the_register(world: World, staff: Client):
+    token, own = world.public_token, ledger.treasury(world.listed)
+    users = people(14)
+    accounts = ledger.holder_accounts([user.pk for user in users])
+    entries = [Entry(token.pk, "MINT", 10_000, None, own)]
+    for number, account in enumerate(accounts.values(), 1):
+        entries.append(Entry(token.pk, "ALLOCATE", 10 * number, own, account))
+    ledger.record(entries, "ana@example.com")
+    page = f"/admin/token/{token.pk}/"
+    bar = staff.get(page).context["owners"]
+    assert [each.value for each in bar.parts] == [
+        *(f"{10 * number}" for number in range(14, 4, -1)), "100", "8,950",
+    ]  # fmt: skip
+    assert bar.parts[-2].part.name == "4 other holders"
+    assert bar.total == "10,000"
+    before = statements(staff, page)
+    more = ledger.holder_accounts([user.pk for user in people(30)])
+    ledger.record(
+        [Entry(token.pk, "ALLOCATE", 1, own, account) for account in more.values()],
+        "ana@example.com",
+    )
+    assert statements(staff, page) == before <= 20
+
+
+def test_requests_by_hour_are_those_counted(world: World, staff: Client):
+    key, _ = approved_key(world.partner, ["issuers:read"])
+    hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+    chosen = random.Random(3)
+    noted = []
+    for back in chosen.sample(range(60), 30):
+        at = hour - timedelta(hours=back)
+        for code in ("OK", "RATE_LIMITED", "FORBIDDEN"):
+            noted.append((key.pk, at, code, chosen.randrange(1, 5000)))
+    execute(WRITE, [[*column] for column in zip(*noted, strict=True)])
+    for page in (f"/admin/partner/{world.partner.pk}/", f"/admin/key/{key.pk}/"):
+        chart = staff.get(page).context["chart"]
+        assert len(chart.rows) == 48
+        for label, answered, failed in (
+            [text for text, _ in row] for row in sample(chart.rows, DATES, "hours")
+        ):
+            [(good, bad)] = rows_of(REQUESTS, [label])
+            assert (answered, failed) == (f"{good:,}", f"{bad:,}"), label
+
+
+REQUESTS = """
+    SELECT coalesce(sum(number) FILTER (WHERE code = 'OK'), 0),
+        coalesce(sum(number) FILTER (WHERE code <> 'OK'), 0)
+    FROM partnerapi_requestcount WHERE hour = (%s || '+00')::timestamptz
+"""
+
+
+def test_cash_by_day_is_that_of_the_statements(staff: Client):
+    today, chosen = timezone.now(), random.Random(5)
+    said = {}
+    for number, back in enumerate(sorted(chosen.sample(range(90), 40), reverse=True)):
+        booked = chosen.randrange(10**9)
+        closing = booked if number % 3 else booked + 5
+        at = today - timedelta(days=back)
+        tamper(
+            "INSERT INTO accounts_bankstatement (name, digest, booked_balance,"
+            " closing_balance, booked_by, booked_at) VALUES"
+            f" ('s', '{number}', {booked}, {closing}, 'ana', '{at.isoformat()}')"
+        )
+        said[at.date()] = booked, closing
+    chart = staff.get("/admin/cash/").context["chart"]
+    rows = {row[0][0]: (row[1][0], row[2][0]) for row in chart.rows}
+    for text in sample(sorted(rows), DATES, "days of cash"):
+        day = date.fromisoformat(text)
+        last = max(each for each in said if each <= day)
+        bank = euros(said[day][1]) if day in said else ""
+        assert rows[text] == (euros(said[last][0]), bank), text
+    shown = [pair for day, pair in said.items() if day.isoformat() >= min(rows)]
+    assert len(chart.marks) == min(12, sum(b != c for b, c in shown))
+
+
+def test_the_day_of_a_chart_is_the_markets(traded: Traded, staff: Client):
+    price, _ = staff.get(f"/admin/token/{traded.token.pk}/").context["charts"]
+    assert price.rows[0][0][0] == day_of(timezone.now()).isoformat()
+
+
+@pytest.fixture
+def traded(db: None) -> Traded:
+    return Traded()

@@ -1,0 +1,65 @@
+"""Fields that offer rows while someone types."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from partnerapi.staff.approvals.filing import FORMS
+from partnerapi.staff.picking import PICKS, Picker
+from tests.characters import World
+from tests.staff.test_markets import of_role
+
+TYPED = {
+    "token", "source", "target", "partner", "issuer", "account", "line", "withdrawal",
+    "restriction",
+}  # fmt: skip
+"""Fields of requests that take the identifier of a row."""
+
+
+def offers(client, kind: str, text: str) -> list[tuple[str, str]]:
+    answer = client.get(f"/admin/pick/{kind}/", {"q": text})
+    assert answer.status_code == 200
+    return [(each["value"], each["label"]) for each in answer.json()["choices"]]
+
+
+def test_rows_are_offered_by_the_beginning_of_their_names(world: World, staff):
+    token, partner = world.public_token, world.partner
+    assert offers(staff, "token", token.symbol[:2].lower())[0][0] == token.symbol
+    assert offers(staff, "token", str(token.pk)) == [
+        (token.symbol, f"{token.name}, {token.issuer}")
+    ]
+    assert (partner.login, partner.name) in offers(staff, "partner", partner.name[:3])
+    assert (world.listed.slug, "Lumen") in offers(staff, "issuer", "lum")
+    assert any("Roca" in label for _, label in offers(staff, "person", "ines"))
+    assert offers(staff, "halted", token.symbol) == []
+
+
+@pytest.mark.parametrize("kind", PICKS)
+@pytest.mark.parametrize("text", ["", "%", "x" * 500, "\0", "Ines Roca"])
+def test_any_text_is_answered_by_three_statements_more(world, staff, kind, text):
+    with CaptureQueriesContext(connection) as captured:
+        assert len(offers(staff, kind, text)) <= 10
+    assert len(captured) <= 5
+
+
+def test_each_kind_asks_for_the_right_to_view_its_rows(world: World, staff):
+    support = of_role("Key manager")
+    for kind, pick in PICKS.items():
+        answer = support.get(f"/admin/pick/{kind}/", {"q": "a"})
+        meta = pick.model._meta
+        hidden = meta.model_name in ("withdrawal", "bankline")
+        assert answer.status_code == (403 if hidden else 200), kind
+    assert staff.get("/admin/pick/nonsense/").status_code == 404
+
+
+def test_every_field_of_a_request_that_names_a_row_offers_rows():
+    fields = {
+        (kind, name): field
+        for kind, form in FORMS.items()
+        for name, field in form.base_fields.items()
+        if name in TYPED
+    }
+    assert len(fields) >= 20
+    for place, field in fields.items():
+        assert isinstance(field.widget, Picker), place
+        assert field.widget.attrs["data-pick"] in PICKS, place
