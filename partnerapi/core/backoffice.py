@@ -138,6 +138,7 @@ class OwnPage(admin.ModelAdmin):
             return HttpResponseRedirect(self.address_of(obj))
         if obj is not None:
             context |= {"own_page": self.address_of(obj), "title": f"Edit {obj}"}
+            context["subtitle"] = None
         context["show_save_and_continue"] = False
         return super().render_change_form(
             request, context, change=change, obj=obj, **options

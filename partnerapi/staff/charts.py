@@ -61,13 +61,16 @@ class Scale:
 
     def ticks(self, number: Number) -> list[tuple[float, str]]:
         values = range(self.low, self.high + 1, self.step)
-        return [(self.y(value), short(value, number)) for value in values]
+        texts = [short(value, number) for value in values]
+        if len({*texts}) < len(texts):
+            texts = [number(value) for value in values]
+        return [(self.y(v), text) for v, text in zip(values, texts, strict=True)]
 
 
 def scale_of(values: Sequence[int], *, from_zero: bool) -> Scale:
     """A scale whose ticks are 1, 2 or 5 times a power of ten apart."""
     low, high = min(values, default=0), max(values, default=0)
-    if from_zero:
+    if from_zero or low == high:
         low, high = min(low, 0), max(high, 0)
     rough = max((high - low) / TICKS, 1)
     size = 10 ** (len(str(int(rough))) - 1)

@@ -179,7 +179,7 @@ def test_a_trade_shows_how_it_was_settled_and_is_busted_by_two(traded: Traded, s
     page = staff.get(traded.execution).content.decode()
     assert 'busted">Busted</strong>' in page
     assert DECIDER in page
-    assert "<td>busted</td>" in staff.get(traded.page).content.decode()
+    assert 'busted">busted</strong>' in staff.get(traded.page).content.decode()
     unknown = staff.post(
         "/admin/ask/bust/",
         {"token": traded.token.symbol, "trade": 9, "reason": "Mistyped"},
