@@ -41,6 +41,7 @@ def test_the_policy_allows_nothing_unsafe(back_office):
 
 
 def test_every_list_and_every_form_opens(back_office, running_server):
+    back_office.goto(running_server["admin"] + "data/")
     paths = back_office.locator("#content-main th a").evaluate_all(
         "links => links.map(link => link.getAttribute('href'))"
     )
@@ -102,6 +103,8 @@ PAGES = [
     "log/",
     "roles/",
     "books/",
+    "cash/",
+    "data/",
     "payments/",
     "help/",
     "help/pay/",
@@ -127,6 +130,7 @@ LEFT_OUT = {
     "keys/revoke/": "it follows the choice of keys",
     "import/preview/": "it follows import/",
     "delivery/confirm/": "it follows delivery/",
+    "waiting/": "a part of the home page", "books/rows/": "a part of books/",
     "autocomplete/": "JSON", "jsi18n/": "JavaScript",
 }  # fmt: skip
 CUT_OFF = """

@@ -270,8 +270,8 @@ def test_who_changed_something_is_told_from_its_page(asker, running_server):
 
 def test_what_needs_attention_leads_to_it(asker):
     asker.begin()
-    asker.page.get_by_role("heading", name="Needs attention").wait_for()
-    tile = asker.page.locator(".tiles .count a").first
+    asker.page.get_by_role("heading", name="Your work").wait_for()
+    tile = asker.page.locator(".queues th a").first
     asker.press(tile)
     asker.page.locator("#result_list, table").first.wait_for()
     assert asker.clicks == 1

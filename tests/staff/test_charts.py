@@ -106,8 +106,8 @@ def moved_back(token: Token, days: int) -> None:
 
 def test_prices_volumes_and_supplies_are_those_of_sql(traded: Traded, staff: Client):
     token = traded.token
-    for cents, days in ((500, 40), (700, 9), (650, 3)):
-        moved_back(token, days)
+    for cents, age in ((500, 40), (700, 9), (650, 3)):
+        moved_back(token, age)
         ledger.set_price(token.pk, cents, "MANUAL", "ana@example.com")
     context = staff.get(f"/admin/token/{token.pk}/").context
     price, volume = context["charts"]
