@@ -21,8 +21,8 @@ LONG = timedelta(days=300)
 """Labels of so long a time name the year."""
 GAP = 0.25
 """Of a column's width, between it and the next."""
-SHADES = 11
-"""Colours of a bar's parts; the last is that of the rest."""
+SHADES = 10
+"""Colours of a bar's parts; those of rests follow them."""
 Number = Callable[[int], str]
 Cell = tuple[str, bool]
 """Text, and whether it is a number."""
@@ -281,9 +281,10 @@ def share_bar(
     empty: str = "",
 ) -> Bar:
     """One bar of 100 %: the parts in their order, without those that are nothing."""
-    total, below, drawn = sum(part.value for part in parts), 0, []
+    total, below, rests, drawn = sum(part.value for part in parts), 0, 0, []
     for place, part in enumerate(part for part in parts if part.value):
-        shade = SHADES if part.is_rest else place % (SHADES - 1) + 1
+        rests += part.is_rest
+        shade = SHADES + rests if part.is_rest else place % SHADES + 1
         x, end = (round(WIDTH * n / total, 2) for n in (below, below + part.value))
         drawn.append(
             DrawnPart(

@@ -151,7 +151,10 @@ class BackOffice(admin.AdminSite):
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         context: dict[str, Any] = super().each_context(request)
-        return context | {"help_link": handbook.help_link(request)}
+        return context | {
+            "help_link": handbook.help_link(request),
+            "inbox": inbox.read(request),
+        }
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -167,9 +170,6 @@ class BackOffice(admin.AdminSite):
             "app_list": self.get_app_list(request),
         }
         return TemplateResponse(request, "admin/data.html", context)
-
-    def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        return super().each_context(request) | {"inbox": inbox.read(request)}
 
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
