@@ -11,6 +11,7 @@ from accounts.people.models import User
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry
+from partnerapi.core.money import euros
 from tests.api.test_capitalization_table import WHOLE, register, table
 from tests.characters import START, Ask, World
 
@@ -132,9 +133,11 @@ def test_pages_of_holders_by_value(world: World, register, staff, monkeypatch):
     second = staff.get(first.context["following"])
     shown = [row.user_id for page in (first, second) for row in page.context["holders"]]
     assert shown == [b, a]
-    assert [(row.user_id, bar) for row, bar in first.context["largest"]] == [
-        (b, "100.00")
-    ]
+    classes, largest = first.context["bars"]
+    held = [int(token.summary.held_value) for token in first.context["tokens"]]
+    assert [each.value for each in classes.parts] == [euros(n) for n in held if n]
+    assert largest.parts[0].part.link == f"/admin/holder/{b}/"
+    assert largest.total == classes.total == first.context["total"]
 
 
 def test_a_holder_is_found_by_the_beginning_of_its_name(world: World, register, staff):
