@@ -96,6 +96,6 @@ def test_a_session_of_the_release_before_ends_too(client):
 
 def test_who_is_seen_is_written_once_a_minute(client, django_assert_num_queries):
     client.get("/admin/roles/")
-    # The session and its user.
-    with django_assert_num_queries(2):
+    # The session, its user, and the badge.
+    with django_assert_num_queries(3):
         client.get("/admin/roles/")
