@@ -182,7 +182,9 @@ class LegacyShareholderChange(models.Model):
     shareholder = models.ForeignKey(
         LegacyShareholder, models.CASCADE, related_name="changes"
     )
-    batch = models.ForeignKey(LegacyImport, models.PROTECT, related_name="changes")
+    batch = models.ForeignKey(
+        LegacyImport, models.PROTECT, related_name="changes", db_index=False
+    )
     before = models.JSONField(help_text="The columns that changed, as they were.")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 

@@ -16,6 +16,9 @@ IN_A_SNAPSHOT = "current_setting('transaction_isolation') <> 'read committed'"
 REFUSE_SNAPSHOT = """RAISE EXCEPTION 'This is done in a transaction that is READ '
         'COMMITTED: the snapshot of another does not show what was committed since, '
         'such as a freeze.' USING ERRCODE = 'restrict_violation';"""
+SNAPSHOT_CHECK = (
+    f"    IF {IN_A_SNAPSHOT} THEN\n        {REFUSE_SNAPSHOT}\n    END IF;\n"
+)
 
 
 def closed_to_public(signature: str) -> str:
@@ -161,8 +164,9 @@ def call_without_snapshot(*signatures: str, behind: str = "BEGIN") -> list[RunSQ
     The check follows the first line `behind` of each function, as in the database.
     """
     line = f"\n{behind}\n"
-    check = f"    IF {IN_A_SNAPSHOT} THEN\n        {REFUSE_SNAPSHOT}\n    END IF;\n"
-    return [rewritten(signature, (line, line + check)) for signature in signatures]
+    return [
+        rewritten(signature, (line, line + SNAPSHOT_CHECK)) for signature in signatures
+    ]
 
 
 def rewritten(signature: str, *changes: tuple[str, str]) -> RunSQL:
@@ -189,3 +193,19 @@ END $change$;
 
     back = [(new, old) for old, new in reversed(changes)]
     return RunSQL(statement(changes), statement(back))
+
+
+def without_table_check(
+    name: str, table: str, space: str = " ", behind: str = "BEGIN"
+) -> RunSQL:
+    """Take from a trigger's function the check of its table.
+
+    The check follows the first line `behind` of the function, as in the database.
+    """
+    line = f"\n{behind}\n"
+    check = f"""    IF TG_RELID <> '{table}'::regclass THEN
+        RAISE EXCEPTION{space}'{name} guards {table}, and no other table.'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+"""
+    return rewritten(f"{name}()", (line + check, line))

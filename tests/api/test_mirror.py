@@ -27,6 +27,7 @@ from partnerapi.sandbox.run.postgres import ADMINISTRATOR, OWNER
 from tests.approved import desk
 from tests.characters import Ask, World
 from tests.issuers.register import people
+from tests.owner import as_committed
 from tests.threads import in_threads
 from tests.waiting import until
 
@@ -305,6 +306,7 @@ def test_only_what_changes_is_updated(world: World):
     User.objects.filter(pk=world.owner.pk).update(email="new@example.com")
     assert times() == before
     User.objects.filter(pk=world.owner.pk).update(city="Lyon")
+    as_committed()
     after = times()
     assert after["lumen"] > before["lumen"]
     assert after["arbor"] == before["arbor"]

@@ -35,6 +35,7 @@ def test_every_function_looks_in_pg_temp_last():
 
 
 INLINED = {
+    "accounts_read_committed",
     "accounts_written_directly",
     "cash_entry_detail",
     "cash_entry_line",

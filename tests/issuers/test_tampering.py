@@ -371,20 +371,6 @@ def test_a_guard_is_attached_to_no_other_table(register: Register):
         )
 
 
-def test_a_guard_that_its_owner_attaches_elsewhere_does_nothing(register: Register):
-    tamper("CREATE TABLE tests_entries (LIKE issuers_ledgertransaction)")
-    tamper(
-        "CREATE TRIGGER mine AFTER INSERT ON tests_entries"
-        " REFERENCING NEW TABLE AS entered FOR EACH STATEMENT"
-        " EXECUTE FUNCTION issuers_count_legacy()"
-    )
-    with pytest.raises(Error, match="and no other table"), transaction.atomic():
-        tamper(
-            "INSERT INTO tests_entries SELECT * FROM issuers_ledgertransaction",
-            guarded=True,
-        )
-
-
 def test_a_temporary_table_takes_no_table_s_place(register: Register):
     for table in ("issuers_tokenledgerhead", "issuers_ledgerposting"):
         execute(f"CREATE TEMP TABLE {table} (LIKE public.{table})")

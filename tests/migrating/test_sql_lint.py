@@ -25,6 +25,7 @@ SETTINGS = {
 """The settings of a session that functions read."""
 INLINED = {
     "accounts_written_directly": "in conditions of triggers; a setting makes it a call",
+    "accounts_read_committed": "once a call of a writer",
     "cash_entry_detail": "twice a payment",
     "cash_entry_line": "twice a payment",
     "cash_names": "once a bank line",
@@ -199,7 +200,7 @@ BREACHES = {
         "RETURN NULL",
         "RETURN current_setting('app.user')",
     ),
-    "every_argument_has_a_name": ("cash_of_closed_account()\nR", "x(uuid)\nR"),
+    "every_argument_has_a_name": ("accounts_follow_history()\nR", "x(uuid)\nR"),
     "what_acts_as_its_owner_is_closed_to_the_public": ("REVOKE ALL", "-- REVOKE ALL"),
     "the_contract_names_the_errors": ("'restrict_violation'", "'check_violation'"),
     "the_contract_names_the_locks": ("FOR NO KEY UPDATE OF h", "FOR SHARE OF h"),
@@ -210,7 +211,7 @@ BREACHES = {
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_breach_is_found(name: str):
-    [file] = [f for f in every_file() if f.path.stem == "cash_of_closed_account"]
+    [file] = [f for f in every_file() if f.path.stem == "accounts_follow_history"]
     before, after = BREACHES[name]
     assert before in file.text
     broken = SqlFile(file.path, file.text.replace(before, after))

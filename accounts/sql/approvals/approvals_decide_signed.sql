@@ -1,7 +1,6 @@
 -- Decides requests with one assertion of a passkey of the person who decides; the
 -- caller has checked its signature. See approvals_decide_each.
 -- called by: application
--- raises: restrict_violation
 -- locks: accounts_approvalrequest (FOR UPDATE)
 CREATE OR REPLACE FUNCTION public.approvals_decide_signed(
     requests uuid[], decider uuid, approves boolean, why text, key uuid,
@@ -14,11 +13,7 @@ AS $$
 DECLARE
     digests bytea[];
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     PERFORM FROM accounts_approvalrequest r WHERE r.id = ANY (requests)
         ORDER BY r.id FOR UPDATE;
     SELECT array_agg(d.digest ORDER BY d.digest) INTO digests

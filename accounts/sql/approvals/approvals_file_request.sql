@@ -14,11 +14,7 @@ DECLARE
     moment timestamptz := clock_timestamp();
     filed accounts_approvalrequest;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     IF until <= moment OR until > moment + interval '31 days' THEN
         RAISE EXCEPTION 'A request expires after it was filed, and within 31 days.'
             USING ERRCODE = 'restrict_violation';

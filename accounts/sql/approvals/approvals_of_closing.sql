@@ -2,7 +2,7 @@
 -- person who approved it. It is done in the name of a person that filed or decided the
 -- request, else of a member of staff with the right.
 -- called by: triggers
--- raises: insufficient_privilege, restrict_violation
+-- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.approvals_of_closing()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
@@ -10,10 +10,6 @@ AS $$
 DECLARE
     used uuid;
 BEGIN
-    IF TG_RELID <> 'accounts_accountstatuschange'::regclass THEN
-        RAISE EXCEPTION 'approvals_of_closing guards accounts_accountstatuschange, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
     used := approvals_use('CLOSING', jsonb_build_object('account', NEW.account_id,
         'number', NEW.number, 'reason', NEW.reason), NULL, NULL, NULL);
     IF used IS NULL THEN

@@ -1,16 +1,11 @@
 -- A new API key uses an approval of its partner, scopes and end where policy asks for
 -- one; a key of a partner's desk was approved with its member.
 -- called by: triggers
--- raises: insufficient_privilege
 CREATE OR REPLACE FUNCTION public.approvals_of_key()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
-    IF TG_RELID <> 'accounts_apikey'::regclass THEN
-        RAISE EXCEPTION 'approvals_of_key guards accounts_apikey, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
     PERFORM FROM accounts_deskkey d JOIN accounts_deskmember m ON m.id = d.member_id
         WHERE d.key_id = NEW.id AND m.partner_id = NEW.partner_id
             AND NEW.scopes::text[] <@ m.scopes::text[] AND NEW.expires_at IS NOT NULL;

@@ -1,16 +1,11 @@
 -- Applies the 24 hours after a change of access to a decision. At the commit again: a
 -- statement that changes the access and calls the writer is noted at its end.
 -- called by: triggers
--- raises: insufficient_privilege
 CREATE OR REPLACE FUNCTION public.approvals_rested()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
-    IF TG_RELID <> 'accounts_approvaldecision'::regclass THEN
-        RAISE EXCEPTION 'approvals_rested guards accounts_approvaldecision, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
     PERFORM approvals_check_rest(NEW.request_id, NEW.decided_by_id, NEW.is_approved,
         clock_timestamp());
     RETURN NULL;

@@ -1,7 +1,6 @@
 -- Locks the heads of cash accounts and returns kind, balance and reserved cash in
 -- cents, the last entry's time and the time now.
 -- called by: application
--- raises: restrict_violation
 -- locks: accounts_cashhead (FOR NO KEY UPDATE)
 CREATE OR REPLACE FUNCTION public.accounts_hold_cash(cash_accounts bigint[])
 RETURNS TABLE(cash_account_id bigint, kind text, balance bigint, reserved bigint,
@@ -14,11 +13,7 @@ SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     PERFORM FROM accounts_cashhead h
         WHERE h.cash_account_id = ANY (cash_accounts)
         ORDER BY h.cash_account_id FOR NO KEY UPDATE;

@@ -28,11 +28,7 @@ DECLARE
     credited numeric;
     used uuid;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     IF (lines = ALL (ARRAY[cardinality(texts), cardinality(amounts), cardinality(days),
             cardinality(moved), cardinality(withdrawals)])) IS NOT TRUE THEN
         RAISE EXCEPTION 'A line of a bank statement has a reference, a text, an amount, '

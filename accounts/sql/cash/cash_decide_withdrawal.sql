@@ -16,11 +16,7 @@ DECLARE
     used uuid;
     decided accounts_withdrawal;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     SELECT a.status INTO standing
     FROM accounts_account a
     JOIN accounts_cashaccount c ON c.account_id = a.id

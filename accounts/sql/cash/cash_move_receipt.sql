@@ -16,11 +16,7 @@ DECLARE
     used uuid;
     entered bigint[];
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     SELECT * INTO receipt FROM accounts_cashtransaction t
         WHERE t.id = coalesce(assigned, undone);
     IF NOT FOUND OR receipt.kind <> 'DEPOSIT' OR num_nonnulls(assigned, undone) <> 1

@@ -1,17 +1,21 @@
--- Opens a cash account with each account.
+-- Opens a cash account with each account, with its deposit reference (ISO 11649) and its
+-- empty head.
 -- called by: triggers
--- raises: insufficient_privilege
 CREATE OR REPLACE FUNCTION public.cash_open_account()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
-    IF TG_RELID <> 'accounts_account'::regclass THEN
-        RAISE EXCEPTION 'cash_open_account guards accounts_account, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
-    INSERT INTO accounts_cashaccount (kind, account_id)
-    SELECT 'CLIENT', id FROM opened ORDER BY id;
+    WITH named AS (
+        INSERT INTO accounts_cashaccount (id, kind, account_id, deposit_reference)
+        SELECT o.number, 'CLIENT', o.id, cash_reference('1', o.number)
+        FROM (SELECT id, nextval('public.accounts_cashaccount_id_seq') AS number
+            FROM opened ORDER BY id) o
+        RETURNING id
+    )
+    INSERT INTO accounts_cashhead
+        (cash_account_id, kind, balance, reserved, last_number, entry_digest)
+    SELECT id, 'CLIENT', 0, 0, 0, decode(repeat('00', 32), 'hex') FROM named;
     RETURN NULL;
 END $$;
 REVOKE ALL ON FUNCTION public.cash_open_account() FROM PUBLIC;

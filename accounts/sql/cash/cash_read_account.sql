@@ -1,7 +1,6 @@
 -- Locks an account against changes of its status, and its cash; returns the status, the
 -- available cents and the withdrawal that has a partner's reference already.
 -- called by: application
--- raises: restrict_violation
 -- locks: accounts_account (FOR SHARE), accounts_cashhead (FOR NO KEY UPDATE)
 CREATE OR REPLACE FUNCTION public.cash_read_account(
     account uuid, partner_reference text
@@ -15,11 +14,7 @@ DECLARE
     cash bigint;
     standing text;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     SELECT a.status, c.id INTO standing, cash
     FROM accounts_account a JOIN accounts_cashaccount c ON c.account_id = a.id
     WHERE a.id = account FOR SHARE OF a;

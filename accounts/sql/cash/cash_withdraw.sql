@@ -16,11 +16,7 @@ DECLARE
     moment timestamptz;
     requested accounts_withdrawal;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     SELECT c.id, a.status INTO cash, standing
     FROM accounts_account a
     JOIN accounts_partner p ON p.id = a.partner_id AND p.login = asker AND p.is_active

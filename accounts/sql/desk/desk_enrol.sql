@@ -14,11 +14,7 @@ DECLARE
     moment timestamptz := clock_timestamp();
     partner uuid;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     IF length(point) <> 65 OR get_byte(point, 0) <> 4 THEN
         RAISE EXCEPTION 'A passkey is of the curve P-256.'
             USING ERRCODE = 'restrict_violation';

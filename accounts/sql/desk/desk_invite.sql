@@ -13,11 +13,7 @@ AS $$
 DECLARE
     used uuid;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     used := approvals_use('DESK', jsonb_build_object('partner', partner,
         'email', mailbox,
         'scopes', ARRAY(SELECT s FROM unnest(granted) AS s ORDER BY s COLLATE "C")),

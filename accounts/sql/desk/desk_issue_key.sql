@@ -17,11 +17,7 @@ DECLARE
     m accounts_deskmember;
     moment timestamptz := clock_timestamp();
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     PERFORM desk_use(member, counted, asked_at);
     SELECT * INTO m FROM accounts_deskmember WHERE id = member;
     PERFORM FROM accounts_partner p WHERE p.id = m.partner_id FOR NO KEY UPDATE;

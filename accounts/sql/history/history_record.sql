@@ -1,5 +1,6 @@
 -- Records each change of a row: what it was and became, by whom, from where. Arguments:
--- columns left out, columns whose values are secret, the key column.
+-- columns left out, columns whose values are secret, the key column. Follows changes of
+-- the access that staff have.
 -- called by: triggers
 -- raises: insufficient_privilege
 CREATE OR REPLACE FUNCTION public.history_record()
@@ -17,6 +18,8 @@ DECLARE
         FROM unnest(ARRAY[was ->> key_column, became ->> key_column]) k
         WHERE k IS NOT NULL);
     author jsonb := nullif(current_setting('partnerapi.author', TRUE), '')::jsonb;
+    row_key text;
+    line accounts_rowchange;
 BEGIN
     IF TG_TABLE_SCHEMA <> 'public' THEN
         RAISE EXCEPTION 'history_record keeps tables of the schema public.'
@@ -37,13 +40,22 @@ BEGIN
         END) INTO was FROM jsonb_each(was) e;
     SELECT jsonb_object_agg(e.key, CASE WHEN e.key = ANY (secret) THEN '"…"' ELSE e.value
         END) INTO became FROM jsonb_each(became) e;
-    INSERT INTO accounts_rowchange
-        (at, table_name, row_id, operation, before, after, who, source, request_id)
-    SELECT clock_timestamp(), TG_TABLE_NAME, k, TG_OP, was, became,
-        left(coalesce(author ->> 'who', session_user), 254),
-        left(coalesce(author ->> 'from', 'SQL'), 200),
-        left(coalesce(author ->> 'request', ''), 100)
-    FROM unnest(row_keys) k;
+    FOREACH row_key IN ARRAY row_keys LOOP
+        INSERT INTO accounts_rowchange
+            (at, table_name, row_id, operation, before, after, who, source, request_id)
+        VALUES (clock_timestamp(), TG_TABLE_NAME, row_key, TG_OP, was, became,
+            left(coalesce(author ->> 'who', session_user), 254),
+            left(coalesce(author ->> 'from', 'SQL'), 200),
+            left(coalesce(author ->> 'request', ''), 100))
+        RETURNING * INTO line;
+        IF TG_TABLE_NAME = 'otp_totp_totpdevice' OR became IS NOT NULL
+            AND TG_TABLE_NAME IN ('accounts_user_groups',
+                'accounts_user_user_permissions', 'auth_group_permissions')
+            OR TG_TABLE_NAME = 'accounts_user' AND became ?| ARRAY['is_staff',
+                'is_superuser', 'is_active', 'password', 'email', 'id'] THEN
+            PERFORM accounts_follow_staff(line);
+        END IF;
+    END LOOP;
     RETURN NULL;
 END $$;
 REVOKE ALL ON FUNCTION public.history_record() FROM PUBLIC;

@@ -17,11 +17,7 @@ DECLARE
     may_attest boolean;
     before accounts_investorprofile;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     SELECT a.user_id, p.id, p.may_attest INTO investor, attester, may_attest
     FROM accounts_account a JOIN accounts_partner p ON p.id = a.partner_id
     WHERE a.id = account AND p.login = actor;

@@ -14,11 +14,7 @@ AS $$
 DECLARE
     attester uuid;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     PERFORM accounts_staff_with(actor, 'accounts.add_investorchange');
     PERFORM FROM accounts_user u WHERE u.id = investor FOR NO KEY UPDATE;
     PERFORM FROM issuers_ledgeraccount a

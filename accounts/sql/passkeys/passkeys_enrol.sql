@@ -11,11 +11,7 @@ SET search_path = pg_catalog, public, pg_temp
 AS $$
 #variable_conflict use_column
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     PERFORM FROM accounts_user u WHERE u.id = whose AND u.is_active AND u.is_staff
         FOR NO KEY UPDATE;
     IF NOT FOUND OR length(point) <> 65 OR get_byte(point, 0) <> 4 OR (

@@ -7,11 +7,7 @@ SET search_path = pg_catalog, public, pg_temp
 AS $$
 #variable_conflict use_column
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     UPDATE accounts_passkey k SET revoked_at = clock_timestamp()
     WHERE k.id = key AND k.revoked_at IS NULL AND (k.person_id = revoker
         OR EXISTS (SELECT FROM approvals_deciders() d WHERE d.id = revoker));

@@ -15,11 +15,7 @@ AS $$
 DECLARE
     k accounts_passkey;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     PERFORM FROM accounts_passkey p WHERE p.id IN (newer, key) ORDER BY p.id FOR UPDATE;
     SELECT * INTO k FROM accounts_passkey WHERE id = newer;
     IF NOT FOUND OR k.vouched_at IS NOT NULL OR k.revoked_at IS NOT NULL THEN

@@ -15,11 +15,7 @@ DECLARE
     cents bigint;
     made bigint;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     PERFORM cash_judge_staff(asker, NULL, ARRAY['add_paymentfile']);
     PERFORM FROM accounts_cashhead h
         WHERE h.cash_account_id IN (

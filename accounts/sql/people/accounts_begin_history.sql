@@ -1,16 +1,12 @@
 -- An account is committed with the first change of its history.
 -- called by: triggers
--- raises: insufficient_privilege, restrict_violation
+-- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.accounts_begin_history()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 SET enable_seqscan = off
 AS $$
 BEGIN
-    IF TG_RELID <> 'accounts_account'::regclass THEN
-        RAISE EXCEPTION 'accounts_begin_history guards accounts_account, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
     IF NOT EXISTS (
         SELECT FROM accounts_accountstatuschange WHERE account_id = NEW.id) THEN
         RAISE EXCEPTION 'Account % has no history; it begins with its opening.', NEW.id

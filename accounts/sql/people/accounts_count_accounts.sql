@@ -1,16 +1,11 @@
 -- Notes how many accounts each partner gained; accounts_fold_totals adds them up at the
 -- commit.
 -- called by: triggers
--- raises: insufficient_privilege
 CREATE OR REPLACE FUNCTION public.accounts_count_accounts()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
-    IF TG_RELID <> 'accounts_account'::regclass THEN
-        RAISE EXCEPTION 'accounts_count_accounts guards accounts_account, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
     PERFORM accounts_count(array_agg('accounts'::text), array_agg(partner_id),
         array_agg(number))
     FROM (SELECT partner_id, count(*) AS number FROM changed GROUP BY partner_id) c

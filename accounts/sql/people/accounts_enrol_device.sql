@@ -1,7 +1,7 @@
 -- Only the signed-in owner of a second factor enrols or changes it; the counters that a
 -- sign-in moves may change.
 -- called by: triggers
--- raises: insufficient_privilege, restrict_violation
+-- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.accounts_enrol_device()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
@@ -10,10 +10,6 @@ DECLARE
     is_theirs boolean := TRUE;
     author jsonb := nullif(current_setting('partnerapi.author', TRUE), '')::jsonb;
 BEGIN
-    IF TG_RELID <> 'otp_totp_totpdevice'::regclass THEN
-        RAISE EXCEPTION 'accounts_enrol_device guards otp_totp_totpdevice, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
     IF TG_OP = 'UPDATE' THEN
         IF (NEW.user_id, NEW.key, NEW.confirmed, NEW.digits, NEW.step, NEW.t0,
                 NEW.tolerance) IS NOT DISTINCT FROM (OLD.user_id, OLD.key,

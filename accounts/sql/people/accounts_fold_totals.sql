@@ -1,17 +1,12 @@
 -- Adds the transaction's changes of list lengths to their totals, in the order of their
 -- keys, and removes the notes.
 -- called by: triggers
--- raises: insufficient_privilege
 CREATE OR REPLACE FUNCTION public.accounts_fold_totals()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 SET enable_seqscan = off
 AS $$
 BEGIN
-    IF TG_RELID <> 'accounts_totalchange'::regclass THEN
-        RAISE EXCEPTION 'accounts_fold_totals guards accounts_totalchange, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
     IF NOT EXISTS (SELECT FROM accounts_totalchange WHERE id = NEW.id) THEN
         RETURN NULL;
     END IF;

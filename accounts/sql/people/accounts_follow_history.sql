@@ -1,21 +1,19 @@
 -- Derives an account's status from its history: numbers without gaps, each change from
 -- the status before it, times that never run backwards. The account's partner makes
 -- its own moves, and a member of staff with the right all others. approvals_of_closing
--- judges staff that close one.
+-- judges staff that close one. Once the account becomes ACTIVE, its user gets the email
+-- and LEI that the partner stated where it has none. An account with cash stays open.
 -- called by: triggers
--- raises: insufficient_privilege, restrict_violation
--- locks: accounts_account (FOR NO KEY UPDATE)
+-- raises: restrict_violation
+-- locks: accounts_account (FOR NO KEY UPDATE), accounts_cashhead (FOR NO KEY UPDATE)
 CREATE OR REPLACE FUNCTION public.accounts_follow_history()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 AS $$
 DECLARE
     wrong text;
+    left_over bigint;
 BEGIN
-    IF TG_RELID <> 'accounts_accountstatuschange'::regclass THEN
-        RAISE EXCEPTION 'accounts_follow_history guards accounts_accountstatuschange, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
     PERFORM FROM accounts_account
         WHERE id IN (SELECT account_id FROM entered) ORDER BY id FOR NO KEY UPDATE;
     SELECT format('account %s, change %s', account_id, number) INTO wrong
@@ -55,6 +53,23 @@ BEGIN
         FROM (SELECT DISTINCT ON (account_id) * FROM entered
               ORDER BY account_id, number DESC) l
         WHERE a.id = l.account_id;
+    UPDATE accounts_user u
+        SET email = coalesce(u.email, p.email), lei = coalesce(u.lei, p.lei)
+        FROM entered e JOIN accounts_applicant p ON p.account_id = e.account_id
+        JOIN accounts_account a ON a.id = p.account_id AND a.user_id = p.user_id
+        WHERE (e.previous_status, e.status) = ('PENDING', 'ACTIVE')
+            AND u.id = p.user_id;
+    FOR left_over IN
+        SELECT h.balance FROM entered e
+        JOIN accounts_cashaccount c ON c.account_id = e.account_id
+        JOIN accounts_cashhead h ON h.cash_account_id = c.id
+        WHERE e.status = 'CLOSED' ORDER BY c.id FOR NO KEY UPDATE OF h
+    LOOP
+        IF left_over <> 0 THEN
+            RAISE EXCEPTION 'The account has cash, % cents, and so is not closed.',
+                left_over USING ERRCODE = 'restrict_violation';
+        END IF;
+    END LOOP;
     RETURN NULL;
 END $$;
 REVOKE ALL ON FUNCTION public.accounts_follow_history() FROM PUBLIC;

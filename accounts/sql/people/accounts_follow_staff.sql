@@ -1,80 +1,67 @@
 -- Derives changes of staff access from the history of users, groups, rights and second
 -- factors; what people change for themselves does not count.
--- called by: triggers
--- raises: insufficient_privilege
-CREATE OR REPLACE FUNCTION public.accounts_follow_staff()
-RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+-- called by: history_record
+CREATE OR REPLACE FUNCTION public.accounts_follow_staff(line accounts_rowchange)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 AS $$
+#variable_conflict use_column
 DECLARE
     whom uuid; is_own boolean;
 BEGIN
-    IF TG_RELID <> 'accounts_rowchange'::regclass THEN
-        RAISE EXCEPTION 'accounts_follow_staff guards accounts_rowchange, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
-    CASE NEW.table_name
+    PERFORM accounts_read_committed();
+    CASE line.table_name
     WHEN 'accounts_user' THEN
-        whom := NEW.row_id;
-        SELECT NEW.who = CASE WHEN NEW.before ? 'email' THEN NEW.before ->> 'email'
+        whom := line.row_id;
+        SELECT line.who = CASE WHEN line.before ? 'email' THEN line.before ->> 'email'
             ELSE u.email END INTO is_own
             FROM accounts_user u WHERE u.id = whom;
-        PERFORM accounts_note_staff(whom, t.happened, t.more, NEW.id,
-            NEW.before ->> 'email')
+        PERFORM accounts_note_staff(whom, t.happened, t.more, line.id,
+            line.before ->> 'email')
         FROM (VALUES
-            ('MADE', '', (NEW.after ->> 'is_staff')::boolean),
-            ('SUPERUSER', '', (NEW.after ->> 'is_superuser')::boolean),
-            ('REACTIVATED', '', NEW.operation = 'UPDATE'
-                AND (NEW.after ->> 'is_active')::boolean),
-            ('PASSWORD', '', NEW.operation = 'UPDATE' AND NEW.after ? 'password'
+            ('MADE', '', (line.after ->> 'is_staff')::boolean),
+            ('SUPERUSER', '', (line.after ->> 'is_superuser')::boolean),
+            ('REACTIVATED', '', line.operation = 'UPDATE'
+                AND (line.after ->> 'is_active')::boolean),
+            ('PASSWORD', '', line.operation = 'UPDATE' AND line.after ? 'password'
                 AND is_own IS NOT TRUE),
-            ('LOGIN', concat_ws(' → ', NEW.before ->> 'email', NEW.after ->> 'email'),
-                NEW.operation = 'UPDATE' AND NEW.after ? 'email'
+            ('LOGIN', concat_ws(' → ', line.before ->> 'email', line.after ->> 'email'),
+                line.operation = 'UPDATE' AND line.after ? 'email'
                 AND is_own IS NOT TRUE),
-            ('IDENTITY', NEW.before ->> 'id',
-                NEW.operation = 'UPDATE' AND NEW.after ? 'id')
+            ('IDENTITY', line.before ->> 'id',
+                line.operation = 'UPDATE' AND line.after ? 'id')
         ) AS t (happened, more, is_so) WHERE t.is_so;
     WHEN 'accounts_user_groups' THEN
-        IF NEW.row_id = coalesce(NEW.after ->> 'user_id', NEW.row_id) THEN
-            PERFORM accounts_note_staff(NEW.row_id::uuid, 'GROUP', (
+        IF line.row_id = coalesce(line.after ->> 'user_id', line.row_id) THEN
+            PERFORM accounts_note_staff(line.row_id::uuid, 'GROUP', (
                 SELECT g.name FROM auth_group g
-                WHERE g.id = (NEW.after ->> 'group_id')::integer), NEW.id, NULL);
+                WHERE g.id = (line.after ->> 'group_id')::integer), line.id, NULL);
         END IF;
     WHEN 'accounts_user_user_permissions' THEN
-        IF NEW.row_id = coalesce(NEW.after ->> 'user_id', NEW.row_id) THEN
-            PERFORM accounts_note_staff(NEW.row_id::uuid, 'RIGHT', (
+        IF line.row_id = coalesce(line.after ->> 'user_id', line.row_id) THEN
+            PERFORM accounts_note_staff(line.row_id::uuid, 'RIGHT', (
                 SELECT p.codename FROM auth_permission p
-                WHERE p.id = (NEW.after ->> 'permission_id')::integer), NEW.id, NULL);
+                WHERE p.id = (line.after ->> 'permission_id')::integer), line.id, NULL);
         END IF;
     WHEN 'auth_group_permissions' THEN
         -- A release gives the roles their rights; only the owner migrates.
-        IF NEW.row_id = coalesce(NEW.after ->> 'group_id', NEW.row_id) AND NOT (
-            NEW.source = 'migrate' AND pg_has_role(session_user, (
-                SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'MEMBER')) THEN
+        IF line.row_id = coalesce(line.after ->> 'group_id', line.row_id) AND NOT (
+            line.source = 'migrate' AND pg_has_role(session_user, (
+                SELECT relowner FROM pg_class WHERE oid = 'accounts_rowchange'::regclass), 'MEMBER')) THEN
             PERFORM accounts_note_staff(m.user_id, 'GROUP_RIGHT', (
                 SELECT g.name || ': ' || p.codename FROM auth_group g, auth_permission p
                 WHERE g.id = m.group_id
-                    AND p.id = (NEW.after ->> 'permission_id')::integer), NEW.id, NULL)
-            FROM accounts_user_groups m WHERE m.group_id = NEW.row_id::integer;
+                    AND p.id = (line.after ->> 'permission_id')::integer), line.id, NULL)
+            FROM accounts_user_groups m WHERE m.group_id = line.row_id::integer;
         END IF;
     WHEN 'otp_totp_totpdevice' THEN
-        whom := NEW.row_id;
-        PERFORM FROM accounts_user u WHERE u.id = whom AND u.email = NEW.who;
+        whom := line.row_id;
+        PERFORM FROM accounts_user u WHERE u.id = whom AND u.email = line.who;
         IF NOT FOUND THEN
-            PERFORM accounts_note_staff(whom, 'DEVICE', CASE NEW.operation
+            PERFORM accounts_note_staff(whom, 'DEVICE', CASE line.operation
                 WHEN 'INSERT' THEN 'added' WHEN 'DELETE' THEN 'removed'
-                ELSE 'changed' END, NEW.id, NULL);
+                ELSE 'changed' END, line.id, NULL);
         END IF;
     END CASE;
-    RETURN NULL;
 END $$;
-REVOKE ALL ON FUNCTION public.accounts_follow_staff() FROM PUBLIC;
-
-CREATE OR REPLACE TRIGGER accounts_follow_staff AFTER INSERT
-    ON public.accounts_rowchange FOR EACH ROW
-    WHEN (new.table_name = 'otp_totp_totpdevice' OR new.after IS NOT NULL AND
-        ((new.table_name = ANY (ARRAY['accounts_user_groups',
-        'accounts_user_user_permissions', 'auth_group_permissions'])) OR new.table_name
-        = 'accounts_user' AND new.after ?| ARRAY['is_staff', 'is_superuser',
-        'is_active', 'password', 'email', 'id']))
-    EXECUTE FUNCTION public.accounts_follow_staff();
+REVOKE ALL ON FUNCTION public.accounts_follow_staff(accounts_rowchange) FROM PUBLIC;

@@ -9,11 +9,7 @@ SET search_path = pg_catalog, public, pg_temp
 AS $$
 #variable_conflict use_column
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     PERFORM FROM accounts_account WHERE id = account FOR NO KEY UPDATE;
     PERFORM FROM accounts_applicant p JOIN accounts_account a ON a.id = p.account_id
         WHERE a.id = account AND a.status = 'PENDING' AND a.user_id = p.user_id;

@@ -1,16 +1,12 @@
 -- Keeps the former name of a holder, with the time at which it was replaced.
 -- called by: triggers
--- raises: insufficient_privilege
 -- locks: names of holders (advisory)
 CREATE OR REPLACE FUNCTION public.accounts_keep_names()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
-    IF TG_RELID <> 'accounts_userholder'::regclass THEN
-        RAISE EXCEPTION 'accounts_keep_names guards accounts_userholder, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
+    PERFORM accounts_read_committed();
     PERFORM pg_advisory_xact_lock(hashtextextended('names of holders', 0));
     INSERT INTO accounts_userholdername (holder_id, name, replaced_at)
     SELECT OLD.id, OLD.name, greatest(clock_timestamp(), max(n.replaced_at))

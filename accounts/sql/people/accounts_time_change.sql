@@ -1,15 +1,11 @@
 -- Times each change of a status by the database's clock.
 -- called by: triggers
--- raises: insufficient_privilege
 CREATE OR REPLACE FUNCTION public.accounts_time_change()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
-    IF TG_RELID <> 'accounts_accountstatuschange'::regclass THEN
-        RAISE EXCEPTION 'accounts_time_change guards accounts_accountstatuschange, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
+    PERFORM accounts_read_committed();
     NEW.recorded_at := clock_timestamp();
     RETURN NEW;
 END $$;

@@ -11,11 +11,7 @@ AS $$
 DECLARE
     ended timestamptz;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     PERFORM accounts_staff_with(actor, 'issuers.add_approvedholder');
     PERFORM FROM issuers_ledgeraccount a
         WHERE a.id = (SELECT h.ledger_account_id FROM issuers_approvedholder h

@@ -1,6 +1,5 @@
 -- Ends a grant for a member of staff with that right; FALSE if it had ended before.
 -- called by: application
--- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.binds_end_grant(actor text, given uuid)
 RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
@@ -10,11 +9,7 @@ DECLARE
     partner uuid;
     issuer uuid;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     PERFORM accounts_staff_with(actor, 'issuers.change_issuergrant');
     UPDATE issuers_issuergrant g SET ended_at = clock_timestamp()
         WHERE g.id = given AND g.ended_at IS NULL

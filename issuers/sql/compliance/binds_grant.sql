@@ -1,7 +1,6 @@
 -- Gives a partner a grant of an issuer, or of all without one, with the approval that
 -- policy asks for; a grant that ended is given again.
 -- called by: application
--- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.binds_grant(
     id uuid, actor text, partner uuid, issuer uuid
 )
@@ -10,11 +9,7 @@ SET search_path = pg_catalog, public, pg_temp
 AS $$
 #variable_conflict use_column
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     PERFORM approvals_use_by(actor, 'GRANT',
         jsonb_strip_nulls(jsonb_build_object('partner', partner, 'issuer', issuer)));
     RETURN QUERY UPDATE issuers_issuergrant g

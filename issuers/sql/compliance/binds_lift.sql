@@ -10,11 +10,7 @@ AS $$
 DECLARE
     ended timestamptz;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     PERFORM FROM issuers_ledgeraccount a
         WHERE a.id = (SELECT r.ledger_account_id FROM issuers_restriction r
             WHERE r.id = restriction) FOR NO KEY UPDATE;

@@ -1,7 +1,7 @@
 -- The accounts that a rule would refuse as receivers, with this code. The rule is made,
 -- judged and undone in the same call.
 -- called by: application
--- raises: no_data_found, restrict_violation
+-- raises: no_data_found
 -- locks: issuers_tokenledgerhead (FOR UPDATE)
 CREATE OR REPLACE FUNCTION public.binds_preview_rule(
     token uuid, kind text, parameters jsonb, accounts bigint[], code text
@@ -13,11 +13,7 @@ AS $$
 DECLARE
     refused bigint[];
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     PERFORM binds_check_rule(kind, parameters);
     BEGIN
         PERFORM FROM issuers_tokenledgerhead h WHERE h.token_id = token FOR UPDATE;

@@ -11,11 +11,7 @@ SET search_path = pg_catalog, public, pg_temp
 AS $$
 #variable_conflict use_column
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     PERFORM accounts_staff_with(actor, 'issuers.add_restriction');
     PERFORM FROM issuers_ledgeraccount a
         WHERE a.id = account AND a.kind = 'HOLDER' FOR NO KEY UPDATE;

@@ -15,11 +15,7 @@ DECLARE
     approver text;
     at timestamptz;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     IF parameters IS NOT NULL THEN
         PERFORM binds_check_rule(kind, parameters);
     END IF;

@@ -1,7 +1,6 @@
 -- Judges at most so many entries of each ledger, two days old or older, for good.
 -- Returns how many ledgers moved.
 -- called by: application
--- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.register_keep_judged(most bigint)
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
@@ -10,11 +9,7 @@ AS $$
 DECLARE
     moved bigint;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     INSERT INTO issuers_judgedledger AS j (token_id, seq, broken)
     SELECT d.token_id, d.until,
         ARRAY(SELECT register_broken_entries(d.token_id, d.since, d.until))

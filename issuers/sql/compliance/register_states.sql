@@ -1,7 +1,6 @@
 -- Returns the balance, the reserved units and what binds each pair of token and
 -- account; with `holds`, after it has locked the accounts.
 -- called by: application
--- raises: restrict_violation
 -- locks: issuers_ledgeraccount (FOR SHARE)
 CREATE OR REPLACE FUNCTION public.register_states(
     tokens uuid[], wanted bigint[], holds boolean
@@ -22,11 +21,7 @@ DECLARE
     restricts boolean;
 BEGIN
     IF holds THEN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+        PERFORM accounts_read_committed();
         PERFORM FROM issuers_ledgeraccount a
             WHERE a.id = ANY (wanted) AND a.kind = 'HOLDER' ORDER BY a.id FOR SHARE;
     END IF;

@@ -1,7 +1,6 @@
 -- Tells all partners about articles whose time of publication has come. Returns how
 -- many.
 -- called by: application
--- raises: restrict_violation
 -- locks: issuers_articletocome (FOR UPDATE SKIP LOCKED)
 CREATE OR REPLACE FUNCTION public.events_announce_articles()
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
@@ -13,11 +12,7 @@ DECLARE
     articles uuid[];
     issuers uuid[];
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     WITH come AS (
         DELETE FROM issuers_articletocome WHERE article_id IN (
             SELECT article_id FROM issuers_articletocome

@@ -1,15 +1,11 @@
 -- Tells all partners about changed financial data.
 -- called by: triggers
--- raises: insufficient_privilege
 CREATE OR REPLACE FUNCTION public.events_figures_changed()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
-    IF TG_RELID <> 'issuers_issuerfinancialdata'::regclass THEN
-        RAISE EXCEPTION 'events_figures_changed guards issuers_issuerfinancialdata, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
+    PERFORM accounts_read_committed();
     IF TG_OP = 'UPDATE' AND NEW IS NOT DISTINCT FROM OLD THEN
         RETURN NULL;
     END IF;

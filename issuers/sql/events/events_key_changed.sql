@@ -1,15 +1,10 @@
 -- Tells a partner that one of its keys changed.
 -- called by: triggers
--- raises: insufficient_privilege
 CREATE OR REPLACE FUNCTION public.events_key_changed()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
-    IF TG_RELID <> 'accounts_apikey'::regclass THEN
-        RAISE EXCEPTION 'events_key_changed guards accounts_apikey, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
     IF TG_OP = 'UPDATE' AND (NEW.scopes, NEW.expires_at, NEW.revoked_at)
             IS NOT DISTINCT FROM (OLD.scopes, OLD.expires_at, OLD.revoked_at) THEN
         RETURN NULL;

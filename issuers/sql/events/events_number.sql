@@ -1,7 +1,6 @@
 -- Numbers the transaction's events at the commit: the first one, which has left the
 -- table, and those that are left there.
 -- called by: events_write, triggers
--- raises: insufficient_privilege
 CREATE OR REPLACE FUNCTION public.events_number()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
@@ -12,10 +11,6 @@ AS $$
 DECLARE
     told record;
 BEGIN
-    IF TG_RELID <> 'issuers_unnumberedevent'::regclass THEN
-        RAISE EXCEPTION 'events_number guards issuers_unnumberedevent, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
     WITH others AS (
         DELETE FROM issuers_unnumberedevent
         WHERE transaction = pg_current_xact_id()::text::bigint RETURNING *

@@ -1,15 +1,10 @@
 -- Opens the head of a new partner's events.
 -- called by: triggers
--- raises: insufficient_privilege
 CREATE OR REPLACE FUNCTION public.events_open_head()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
-    IF TG_RELID <> 'accounts_partner'::regclass THEN
-        RAISE EXCEPTION 'events_open_head guards accounts_partner, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
     INSERT INTO issuers_eventhead (partner_id, last_sequence, pruned_sequence)
         VALUES (NEW.id, 0, 0) ON CONFLICT DO NOTHING;
     RETURN NULL;

@@ -1,6 +1,6 @@
--- Records the people that made or changed the content of a legacy line.
+-- Records the people that made or changed the content of a legacy line, and counts one
+-- that goes to another issuer.
 -- called by: triggers
--- raises: insufficient_privilege
 CREATE OR REPLACE FUNCTION public.delivery_note_makers()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
@@ -8,16 +8,16 @@ AS $$
 DECLARE
     maker text := approvals_person();
 BEGIN
-    IF TG_RELID <> 'issuers_legacyshareholder'::regclass THEN
-        RAISE EXCEPTION 'delivery_note_makers guards issuers_legacyshareholder, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
     IF TG_OP = 'UPDATE'
         AND ROW (NEW.issuer_id, NEW.user_id, NEW.token_id, NEW.number_of_shares)
         IS NOT DISTINCT FROM
         ROW (OLD.issuer_id, OLD.user_id, OLD.token_id, OLD.number_of_shares) THEN
         NEW.makers := OLD.makers;
         RETURN NEW;
+    END IF;
+    IF NEW.issuer_id <> OLD.issuer_id THEN
+        PERFORM accounts_count(ARRAY['legacyShareholders', 'legacyShareholders'],
+            ARRAY[OLD.issuer_id, NEW.issuer_id], ARRAY[-1, 1]);
     END IF;
     IF maker NOT IN ('SQL', 'command') THEN
         IF approvals_rests_until(maker::uuid, clock_timestamp()) IS NOT NULL THEN

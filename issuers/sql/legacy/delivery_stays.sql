@@ -1,16 +1,13 @@
 -- Steps of a delivery are added before its release and never change.
 -- called by: triggers
--- raises: insufficient_privilege, restrict_violation
+-- raises: restrict_violation
 -- locks: issuers_deliveryjob (FOR UPDATE)
 CREATE OR REPLACE FUNCTION public.delivery_stays()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
-    IF TG_RELID <> 'issuers_deliverystep'::regclass THEN
-        RAISE EXCEPTION 'delivery_stays guards issuers_deliverystep, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
+    PERFORM accounts_read_committed();
     IF TG_OP = 'INSERT' THEN
         PERFORM FROM issuers_deliveryjob WHERE id = NEW.job_id FOR UPDATE;
         IF NOT EXISTS (SELECT FROM issuers_deliveryjob

@@ -1,15 +1,12 @@
 -- What changed of a legacy line stays as long as the line does.
 -- called by: triggers
--- raises: insufficient_privilege, restrict_violation
+-- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.register_keep_changes()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
-    IF TG_RELID <> 'issuers_legacyshareholderchange'::regclass THEN
-        RAISE EXCEPTION 'register_keep_changes guards issuers_legacyshareholderchange, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
+    PERFORM accounts_read_committed();
     IF EXISTS (
         SELECT FROM issuers_legacyshareholder WHERE id = OLD.shareholder_id) THEN
         RAISE EXCEPTION 'What changed of legacy shares % stays with them.',

@@ -25,11 +25,7 @@ DECLARE
         SELECT DISTINCT t FROM unnest(entry_tokens || price_tokens) AS t);
     wrong text;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-            'COMMITTED: the snapshot of another does not show what was committed '
-            'since, such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     PERFORM register_mark(tokens);
     PERFORM FROM issuers_tokenledgerhead h
         WHERE h.token_id = ANY (tokens) ORDER BY h.token_id FOR UPDATE;

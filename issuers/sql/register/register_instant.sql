@@ -1,7 +1,7 @@
 -- The latest instant, up to the one asked for, at which tables of issuers can no longer
 -- change; waits for their writers, takes no lock.
 -- called by: anyone
--- raises: lock_not_available, restrict_violation
+-- raises: lock_not_available
 CREATE OR REPLACE FUNCTION public.register_instant(
     issuers uuid[], asked timestamp with time zone, settled timestamp with time zone
 )
@@ -23,11 +23,7 @@ BEGIN
     IF asked <= settled THEN
         RETURN asked;
     END IF;
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     marks := ARRAY(
         SELECT ((hashtext(i::text))::bigint & 4294967295)::oid FROM unnest(issuers) AS i
         UNION ALL SELECT ((hashtext(t.id::text))::bigint & 4294967295)::oid FROM issuers_token t

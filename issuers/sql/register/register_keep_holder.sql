@@ -1,22 +1,15 @@
 -- A holder profile with a ledger account stays its user's.
 -- called by: triggers
--- raises: insufficient_privilege, restrict_violation
+-- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.register_keep_holder()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
-    IF TG_RELID <> 'accounts_userholder'::regclass THEN
-        RAISE EXCEPTION 'register_keep_holder guards accounts_userholder, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
     IF TG_OP = 'UPDATE' AND (NEW.id, NEW.user_id) = (OLD.id, OLD.user_id) THEN
         RETURN NEW;
     END IF;
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ COMMITTED.'
-            USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     IF EXISTS (SELECT FROM issuers_ledgeraccount WHERE holder_id = OLD.id) THEN
         RAISE EXCEPTION 'Holder profile % has an account in the register and stays its '
             'user''s. Units that are another user''s are transferred to that user.',

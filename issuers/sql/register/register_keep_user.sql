@@ -1,22 +1,15 @@
 -- A user with a ledger account stays and keeps its id.
 -- called by: triggers
--- raises: insufficient_privilege, restrict_violation
+-- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.register_keep_user()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
-    IF TG_RELID <> 'accounts_user'::regclass THEN
-        RAISE EXCEPTION 'register_keep_user guards accounts_user, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
     IF TG_OP = 'UPDATE' AND NEW.id = OLD.id THEN
         RETURN NEW;
     END IF;
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ COMMITTED.'
-            USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     IF EXISTS (SELECT FROM issuers_ledgeraccount WHERE user_id = OLD.id) THEN
         RAISE EXCEPTION 'User % has an account in the register, and stays.', OLD.id
             USING ERRCODE = 'restrict_violation';

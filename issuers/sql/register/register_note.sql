@@ -1,7 +1,6 @@
 -- Returns the numbers of issuers' ledgers at an instant, locked so that nothing at or
 -- before it can still appear.
 -- called by: application
--- raises: restrict_violation
 -- locks: issuers_issuer (FOR KEY SHARE), issuers_tokenledgerhead (FOR SHARE), names of
 --     holders (advisory, shared)
 CREATE OR REPLACE FUNCTION public.register_note(
@@ -22,11 +21,7 @@ BEGIN
     END IF;
     -- Every writer up to then has committed.
     IF (asked <= settled) IS NOT TRUE THEN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     -- Waits for tokens in the making, and for the writers who may still enter
     -- something at or before the instant. Whoever writes later takes a later time.
     PERFORM FROM issuers_issuer WHERE id = ANY (issuers) ORDER BY id FOR KEY SHARE;

@@ -1,17 +1,13 @@
 -- Opens the ledger accounts of users with a profile, and of issuers' treasuries, that
 -- have none.
 -- called by: application
--- raises: restrict_violation
 -- locks: accounts_userholder (FOR KEY SHARE)
 CREATE OR REPLACE FUNCTION public.register_open_accounts(users uuid[], issuers uuid[])
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ COMMITTED.'
-            USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     -- The lock keeps a profile from going to another user meanwhile.
     INSERT INTO issuers_ledgeraccount (kind, holder_id, user_id)
     SELECT 'HOLDER', h.id, h.user_id FROM accounts_userholder h

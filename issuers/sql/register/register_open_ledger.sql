@@ -1,15 +1,10 @@
 -- Opens the head of a new token's ledger, empty and not open.
 -- called by: triggers
--- raises: insufficient_privilege
 CREATE OR REPLACE FUNCTION public.register_open_ledger()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
-    IF TG_RELID <> 'issuers_token'::regclass THEN
-        RAISE EXCEPTION 'register_open_ledger guards issuers_token, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
     INSERT INTO issuers_tokenledgerhead
         (token_id, last_seq, last_price, supply, held, holder_count, is_open)
     VALUES (NEW.id, 0, 0, 0, 0, 0, FALSE);

@@ -4,7 +4,6 @@
 -- waits at most a second for a last time that lies ahead. Without, it locks and writes
 -- nothing.
 -- called by: application
--- raises: restrict_violation
 -- locks: issuers_ledgeraccount (FOR SHARE), issuers_tokenledgerhead (FOR UPDATE)
 CREATE OR REPLACE FUNCTION public.register_read(
     tokens uuid[], of_tokens uuid[], accounts bigint[], holds boolean
@@ -27,11 +26,7 @@ DECLARE
     binds boolean;
 BEGIN
     IF holds THEN
-        IF current_setting('transaction_isolation') <> 'read committed' THEN
-            RAISE EXCEPTION 'This is done in a transaction that is READ '
-                'COMMITTED: the snapshot of another does not show what was committed '
-                'since, such as a freeze.' USING ERRCODE = 'restrict_violation';
-        END IF;
+        PERFORM accounts_read_committed();
         PERFORM register_mark(tokens);
         PERFORM FROM issuers_tokenledgerhead h
             WHERE h.token_id = ANY (tokens) ORDER BY h.token_id FOR UPDATE;

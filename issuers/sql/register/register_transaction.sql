@@ -1,6 +1,6 @@
 -- Identifies this transaction on this server by 64 bits, by which rows know that they
 -- were made in it.
--- called by: register_history, register_keep_issuer, register_time_token,
+-- called by: register_history, register_keep_issuer, register_keep_token,
 --     register_write
 CREATE OR REPLACE FUNCTION public.register_transaction(salt bigint)
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER

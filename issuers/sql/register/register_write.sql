@@ -32,11 +32,7 @@ DECLARE
     asked text[];
     used uuid[];
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-            'COMMITTED: the snapshot of another does not show what was committed '
-            'since, such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     IF 'TRADE' = ANY (kinds) OR 'TRADE' = ANY (price_sources) THEN
         RAISE EXCEPTION 'Only a market enters trades and their prices.'
             USING ERRCODE = 'restrict_violation';

@@ -1,6 +1,6 @@
 -- The beginnings of each word (three to twenty letters) and each whole word, as search
 -- terms.
--- called by: anyone, search_terms, search_token_changed
+-- called by: anyone, register_follow_token, search_terms
 CREATE OR REPLACE FUNCTION public.search_beginnings(folded text)
 RETURNS SETOF text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, public, pg_temp

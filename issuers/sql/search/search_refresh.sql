@@ -1,5 +1,5 @@
 -- Brings an issuer's terms up to date, under the lock of its empty term.
--- called by: search_issuer_changed, search_owner_changed, search_token_changed
+-- called by: register_follow_issuer, register_follow_token, search_owner_changed
 -- locks: issuers_issuerterm (FOR UPDATE)
 CREATE OR REPLACE FUNCTION public.search_refresh(wanted uuid)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER

@@ -1,19 +1,15 @@
 -- Keeps a changed code of a subsector with its issuers.
 -- called by: triggers
--- raises: insufficient_privilege
 -- locks: issuers_issuer (FOR NO KEY UPDATE)
 CREATE OR REPLACE FUNCTION public.update_industry_of_issuers()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
-    IF TG_RELID <> 'issuers_industryclassificationbenchmark'::regclass THEN
-        RAISE EXCEPTION 'update_industry_of_issuers guards issuers_industryclassificationbenchmark, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
+    PERFORM accounts_read_committed();
     PERFORM FROM issuers_issuer WHERE industry_classification_benchmark_id = NEW.id
         ORDER BY id FOR NO KEY UPDATE;
-    UPDATE issuers_issuer SET industry_code = NULL
+    UPDATE issuers_issuer SET industry_code = NEW.subsector_code
         WHERE industry_classification_benchmark_id = NEW.id;
     RETURN NULL;
 END $$;

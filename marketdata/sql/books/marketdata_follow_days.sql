@@ -1,15 +1,10 @@
 -- Derives the figures of trading days (cents, units) from trades.
 -- called by: triggers
--- raises: insufficient_privilege
 CREATE OR REPLACE FUNCTION public.marketdata_follow_days()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
-    IF TG_RELID <> 'marketdata_trade'::regclass THEN
-        RAISE EXCEPTION 'marketdata_follow_days guards marketdata_trade, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
     INSERT INTO marketdata_tradingday AS kept
         (token_id, day, open_cents, high_cents, low_cents, close_cents,
          volume, value_cents, trades, first_trade, last_trade)

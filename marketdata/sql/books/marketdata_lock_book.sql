@@ -1,6 +1,5 @@
 -- Locks a book's head (10 seconds at most) and returns its numbers and levels.
 -- called by: application
--- raises: restrict_violation
 -- locks: marketdata_orderbookhead (FOR NO KEY UPDATE)
 CREATE OR REPLACE FUNCTION public.marketdata_lock_book(token uuid)
 RETURNS TABLE(sequence bigint, snapshot bigint, sides smallint[], prices bigint[],
@@ -14,11 +13,7 @@ AS $$
 DECLARE
     head marketdata_orderbookhead;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     SELECT * INTO head FROM marketdata_orderbookhead
         WHERE token_id = token FOR NO KEY UPDATE;
     IF FOUND THEN

@@ -1,15 +1,10 @@
 -- Opens the book of a token that goes to the secondary market.
 -- called by: triggers
--- raises: insufficient_privilege
 CREATE OR REPLACE FUNCTION public.marketdata_open_book()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
-    IF TG_RELID <> 'issuers_token'::regclass THEN
-        RAISE EXCEPTION 'marketdata_open_book guards issuers_token, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
     INSERT INTO marketdata_orderbookhead
         (token_id, last_sequence, last_trade, last_snapshot)
     VALUES (NEW.id, 0, 0, 0) ON CONFLICT DO NOTHING;

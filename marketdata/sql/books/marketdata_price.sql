@@ -13,11 +13,7 @@ DECLARE
     traded_at timestamptz;
     taken timestamptz;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-            'COMMITTED: the snapshot of another does not show what was committed '
-            'since, such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     SELECT t.price_cents, t.at INTO cents, traded_at FROM marketdata_trade t
     JOIN marketdata_orderbookhead h ON h.token_id = t.token_id AND h.source <> 'OWN'
     WHERE t.token_id = token ORDER BY t.sequence DESC LIMIT 1;

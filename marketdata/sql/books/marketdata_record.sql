@@ -23,11 +23,7 @@ DECLARE
     highest_bid bigint;
     lowest_ask bigint;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     SELECT * INTO head FROM marketdata_orderbookhead
         WHERE token_id = token AND last_sequence = known FOR NO KEY UPDATE;
     IF NOT FOUND THEN

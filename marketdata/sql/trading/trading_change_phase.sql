@@ -24,11 +24,7 @@ DECLARE
     refers_to bigint;
     used uuid;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     PERFORM FROM marketdata_orderbookhead
         WHERE token_id = token FOR NO KEY UPDATE;
     SELECT * INTO market FROM trading_market WHERE token_id = token;

@@ -1,6 +1,6 @@
 -- An account that leaves ACTIVE has no OPEN orders and no later trade.
 -- called by: triggers
--- raises: insufficient_privilege, restrict_violation
+-- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.trading_left_active()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
@@ -9,10 +9,6 @@ SET enable_mergejoin = off
 SET enable_seqscan = off
 AS $$
 BEGIN
-    IF TG_RELID <> 'accounts_accountstatuschange'::regclass THEN
-        RAISE EXCEPTION 'trading_left_active guards accounts_accountstatuschange, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
     IF EXISTS (SELECT FROM accounts_account a
         JOIN trading_order o ON o.account_id = a.id AND o.status = 'OPEN'
         WHERE a.id = NEW.account_id AND a.status <> 'ACTIVE') THEN

@@ -1,6 +1,5 @@
 -- Locks the books of tokens and returns their heads and markets.
 -- called by: application
--- raises: restrict_violation
 -- locks: marketdata_orderbookhead (FOR NO KEY UPDATE)
 CREATE OR REPLACE FUNCTION public.trading_lock(tokens uuid[])
 RETURNS TABLE(token_id uuid, source text, last_sequence bigint, last_snapshot bigint,
@@ -16,11 +15,7 @@ SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     PERFORM FROM marketdata_orderbookhead h
         WHERE h.token_id = ANY (tokens) ORDER BY h.token_id FOR NO KEY UPDATE;
     RETURN QUERY

@@ -23,11 +23,7 @@ DECLARE
     ends boolean[];
     opened_at timestamptz;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     PERFORM accounts_staff_with(opened_by, 'trading.change_market');
     SELECT * INTO head FROM marketdata_orderbookhead
         WHERE token_id = token FOR NO KEY UPDATE;

@@ -25,11 +25,7 @@ DECLARE
     moved_at timestamptz;
     restored bigint;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     PERFORM FROM marketdata_orderbookhead h
         WHERE h.token_id = of_token FOR NO KEY UPDATE;
     SELECT * INTO market FROM trading_market m WHERE m.token_id = of_token;

@@ -1,15 +1,11 @@
 -- A stored answer stays until it expires.
 -- called by: triggers
--- raises: insufficient_privilege, restrict_violation
+-- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.partnerapi_keep_answers()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
-    IF TG_RELID <> 'partnerapi_idempotencyrecord'::regclass THEN
-        RAISE EXCEPTION 'partnerapi_keep_answers guards partnerapi_idempotencyrecord, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
     IF OLD.expires_at > clock_timestamp() THEN
         RAISE EXCEPTION 'The answer to key % is kept as it was given until %.',
             OLD.key, OLD.expires_at USING ERRCODE = 'restrict_violation';

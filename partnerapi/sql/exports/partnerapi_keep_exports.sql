@@ -1,15 +1,11 @@
 -- What an export was asked for stays, and its status moves forward only.
 -- called by: triggers
--- raises: insufficient_privilege, restrict_violation
+-- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.partnerapi_keep_exports()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
-    IF TG_RELID <> 'partnerapi_export'::regclass THEN
-        RAISE EXCEPTION 'partnerapi_keep_exports guards partnerapi_export, and no other table.'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
     IF (NEW.id, NEW.partner_id, NEW.connection, NEW.issuer_id, NEW.token_id,
             NEW.account_id, NEW.last_sequence, NEW.created_at)
         IS DISTINCT FROM (OLD.id, OLD.partner_id, OLD.connection, OLD.issuer_id,
