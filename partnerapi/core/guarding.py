@@ -270,9 +270,9 @@ OTHERS = """
         UNION ALL
         SELECT g.relname || '.' || a.attname, g.relowner, l.acl
         FROM kept g JOIN pg_attribute a ON a.attrelid = g.oid AND a.attidentity <> ''
-        CROSS JOIN LATERAL (VALUES (a.attacl), (ARRAY(
+        CROSS JOIN LATERAL (VALUES (a.attacl), (nullif(ARRAY(
             SELECT w FROM unnest(g.relacl) w, aclexplode(ARRAY[w]) e
-            WHERE e.privilege_type IN ('INSERT', 'UPDATE')))) AS l (acl)
+            WHERE e.privilege_type IN ('INSERT', 'UPDATE')), '{}'))) AS l (acl)
     ) granted
     CROSS JOIN aclexplode(granted.acl) acl
     WHERE acl.grantee <> granted.relowner AND acl.privilege_type <> 'SELECT'
