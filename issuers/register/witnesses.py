@@ -27,9 +27,16 @@ class NotWitnessed(Exception):
 
 
 def acknowledge(
-    partner_id: str, statement: Statement, public: str, signature: str, at: datetime
+    partner_id: str,
+    statement: Statement,
+    public: str,
+    signature: str,
+    at: datetime,
+    is_trial: bool = False,
 ) -> None:
     """Register the partner's public key, if it is new, and store its signature.
+
+    A trial writes nothing.
 
     `public` and `signature` are base64; the signature is of the statement's line.
 
@@ -52,12 +59,18 @@ def acknowledge(
             "`signature` is not the base64 of an Ed25519 signature, by this key, of "
             f"the first line of /statements/{statement.number}.",
         ) from None
-    registered, _ = WitnessKey.objects.get_or_create(
-        public_key=base64.b64encode(point).decode(),
-        defaults={"partner_id": partner_id, "since": at},
-    )
+    named = base64.b64encode(point).decode()
+    if is_trial:
+        new = WitnessKey(public_key=named, partner_id=partner_id, since=at)
+        registered = WitnessKey.objects.filter(public_key=named).first() or new
+    else:
+        registered, _ = WitnessKey.objects.get_or_create(
+            public_key=named, defaults={"partner_id": partner_id, "since": at}
+        )
     if str(registered.partner_id) != partner_id:
         raise NotWitnessed("publicKey", "`publicKey` is the key of another partner.")
+    if is_trial:
+        return
     try:
         with transaction.atomic():
             Witness.objects.create(

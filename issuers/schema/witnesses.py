@@ -100,6 +100,7 @@ class Mutation(graphene.ObjectType):
                 input["public_key"],
                 input["signature"],
                 timezone.now(),
+                info.context.trial is not None,
             )
         except NotWitnessed as error:
             raise BadUserInput(str(error), argument=f"input.{error.member}") from error

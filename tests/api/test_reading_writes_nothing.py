@@ -135,6 +135,10 @@ def test_a_dry_run_of_a_mutation_locks_nothing_and_answers_as_the_mutation():
         with transaction.atomic():
             done = ask(document, **{"Idempotency-Key": str(uuid.uuid4())})
             transaction.set_rollback(True)
+        if name == "acknowledgeStatement":
+            # Its example is of a statement that only a signer's key makes.
+            assert tried.code == done.code == "NOT_FOUND"
+            continue
         assert "errors" not in done.body, (name, done.body)
         assert OWN.sub("", str(tried.data)) == OWN.sub("", str(done.data)), name
 
