@@ -30,7 +30,8 @@ READ = tuple(
         " tokenrule",
         "marketdata": "fixsession",
         "trading": "market order orderblock execution",
-        "partnerapi": "export idempotencyrecord jobrun",
+        "partnerapi": "export idempotencyrecord jobrun webhookdelivery"
+        " webhookendpoint",
     }.items()
     for model in models.split()
 )
@@ -146,6 +147,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "delivery_csv": READS_LINES,
     "account": ("accounts.view_account",),
     "holder": ("accounts.view_user",),
+    "holder_statement": ("accounts.view_user", "issuers.view_token"),
     "holder_compliance": ("issuers.view_restriction",),
     "partner": READS_PARTNERS,
     "partner_requests": READS_PARTNERS,

@@ -88,6 +88,8 @@ EXPECTED = {
     "partnerapi.FailedSignIn": ("ck", "", "", ""),
     "partnerapi.IdempotencyRecord": (EVERYBODY, "", "", ""),
     "partnerapi.JobRun": (EVERYBODY, "", "", ""),
+    "partnerapi.WebhookDelivery": (EVERYBODY, "", "", ""),
+    "partnerapi.WebhookEndpoint": (EVERYBODY, "", "", ""),
 }
 FILED = {
     "MINT": "o", "BURN": "o", "FORCED_TRANSFER": "oc", "REVERSAL": "oc", "PRICE": "o",
@@ -117,7 +119,7 @@ OWN_PAGES = {
     "books": EVERYBODY, "books_poll": EVERYBODY,
     "log": "ck", "roles": EVERYBODY, "find": EVERYBODY,
     "data": EVERYBODY, "waiting": EVERYBODY, "cash": "sct",
-    "passkeys": EVERYBODY, "help": EVERYBODY, "help_role": EVERYBODY,
+    "holder_statement": EVERYBODY, "passkeys": EVERYBODY, "help": EVERYBODY, "help_role": EVERYBODY,
     "help_job": EVERYBODY,
     "payments": CASH, "payment_file": "t", "receipts": CASH,
     "delivery": EVERYBODY, "delivery_confirm": "o", "deliveries": EVERYBODY,
@@ -218,6 +220,7 @@ def test_every_page_answers_each_role_as_expected(
         "account": account.pk,
         "holder": world.owner.pk,
         "holder_compliance": world.owner.pk,
+        "holder_statement": world.owner.pk,
     } | dict.fromkeys(("partner", "partner_requests", "partner_key"), world.partner.pk)
     places["grant"] = world.partner.grants.get().pk
     places["desk_member"] = invited_member(world.partner, "m@broker.example").pk
