@@ -25,7 +25,7 @@ from tests.owner import allow_tampering
 @pytest.fixture
 def migrated(django_db_setup: None, django_db_blocker) -> Iterator[None]:
     with empty_database(django_db_blocker):
-        call_command("migrate", skip_checks=True, verbosity=0)
+        migrate()
         allow_tampering(connections["default"])
         yield
 
@@ -41,9 +41,15 @@ def test_each_migration_goes_back_and_forth_over_data(migrated: None):
     assert len(baselines) == 5
     go(baselines)
     go(MigrationExecutor(connection).loader.graph.leaf_nodes())
+    # The command writes scopes that are newer than the migration of their table.
+    migrate()
     assert told() == before
     with pytest.raises(IrreversibleError, match="refuse_without_baseline"):
-        call_command("migrate", "accounts", "zero", skip_checks=True, verbosity=0)
+        migrate("accounts", "zero")
+
+
+def migrate(*target: str) -> None:
+    call_command("migrate", *target, skip_checks=True, verbosity=0)
 
 
 def go(targets: list[tuple[str, str]]) -> None:
