@@ -1,7 +1,8 @@
 """An installation as production has it, all of whose parts run, and may be broken.
 
-A primary that archives its log, a standby, a Valkey; web server, worker, beat and FIX
-acceptor, each with a log of its own and, as by systemd, started again where it ends.
+A primary that archives its log, a standby, a Valkey; web server, worker, beat, FIX
+acceptor, market clock and sender of webhooks, each with a log of its own and, as by
+systemd, started again where it ends.
 """
 
 import base64
@@ -190,6 +191,7 @@ class Living:
             "beat": [*celery, "beat", "--schedule", str(self.place / "schedule")],
             "acceptor": [str(settings.BASE_DIR / "manage.py"), "run_fix_acceptor"],
             "clock": [str(settings.BASE_DIR / "manage.py"), "run_market_clock"],
+            "webhooks": [str(settings.BASE_DIR / "manage.py"), "run_webhooks"],
         }
 
     def keep(self) -> None:

@@ -34,8 +34,9 @@ PARTS = {
     "beat": ["-m", "celery", "--app=partnerapi", "beat"],
     "acceptor": ["manage.py", "run_fix_acceptor", "--skip-checks"],
     "clock": ["manage.py", "run_market_clock", "--skip-checks"],
+    "webhooks": ["manage.py", "run_webhooks", "--skip-checks"],
 }
-CODES = {"web": 3, "worker": 1, "beat": 1, "acceptor": 1, "clock": 1}
+CODES = {"web": 3, "worker": 1, "beat": 1, "acceptor": 1, "clock": 1, "webhooks": 1}
 
 
 def ended(
