@@ -128,6 +128,7 @@ def test_a_rule_is_asked_for_and_approved(asker, decider):
 def test_an_article_is_published_and_the_log_says_who_did_it(asker):
     title = f"Results {uuid4()}"
     asker.begin()
+    asker.click("link", "All data")
     asker.press(asker.page.locator("a[href$='/issuers/article/add/']"))
     asker.press(asker.page.locator(".field-issuer .select2-selection"))
     asker.page.locator(".select2-search__field").fill("Lumarelle")
@@ -145,7 +146,7 @@ def test_an_article_is_published_and_the_log_says_who_did_it(asker):
 
 def test_pending_lines_are_found_and_three_are_delivered(asker):
     asker.begin()
-    asker.press(asker.page.locator(".tiles a[href*='/delivery/?issuer=']").last)
+    asker.press(asker.page.locator(".queues a[href*='/delivery/?issuer=']").last)
     # Of fewer than a thousand shares each: many shares need a second person.
     few = asker.page.locator("td", has_text=re.compile(r"^\s*\d{1,3}\s*$"))
     lines = asker.page.locator("tr").filter(has=few).locator("input[name=line]")

@@ -32,7 +32,7 @@ def colleague(back_office, running_server, running_system):  # noqa: F811
         "last_name": "Treasury",
     }.items():
         back_office.locator(f"#id_{name}").fill(text)
-    back_office.get_by_role("button", name="Save and continue editing").click()
+    back_office.get_by_role("button", name="Save", exact=True).click()
     back_office.locator("#id_is_staff").check()
     back_office.locator("#id_groups_from").select_option(label="Treasury")
     back_office.locator("#id_groups_add, #id_groups_add_link").first.click()
