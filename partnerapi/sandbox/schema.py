@@ -260,10 +260,9 @@ class Mutation(graphene.ObjectType):
         input=SandboxAdvanceMarketInput(
             required=True, description="The market and its phase."
         ),
-        description="Sandbox only: move a market to its next phase, as the clock and "
-        "staff do. While its session lasts, a CLOSED market reopens within seconds and "
-        "keeps the orders of the day. A HALTED one waits for you. Needs the scope "
-        "`trading:write`.",
+        description="Sandbox only: move a market to its next phase, as staff do. A "
+        "CLOSED market keeps the orders of the day and waits for you or for its next "
+        "session. A HALTED one waits for you. Needs the scope `trading:write`.",
     )
 
     @check_first(check_account)

@@ -21,6 +21,7 @@ from partnerapi.sandbox.data.approvals import ASKER, colleague
 from tests.api.test_orders import CHECK, PLACE, once
 from tests.approved import approved_lifting, approved_rule
 from tests.characters import Ask, World
+from tests.marketdata.trading.test_session_times import PAST
 from tests.marketdata.trading.trading import (
     as_committed,
     deposit,
@@ -159,7 +160,7 @@ def bounded_no_more(quiet: Quiet) -> None:
 
 def session_over(quiet: Quiet) -> None:
     quiet.write()
-    tamper("UPDATE trading_market SET next_phase_at = now()")
+    tamper(PAST)
 
 
 REFUSED = "TRANSFER_REFUSED"

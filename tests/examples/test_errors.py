@@ -118,7 +118,6 @@ def states(
     def closed_market() -> dict[str, str]:
         ids = on_market()
         phases.change_phase(UUID(ids["Token"]), Phase.CLOSED, asker())
-        tamper("UPDATE trading_market SET next_phase_at = now() + interval '1 hour'")
         return ids
 
     def blocked() -> dict[str, str]:

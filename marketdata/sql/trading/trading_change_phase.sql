@@ -2,6 +2,7 @@
 -- is due; else in the name of a member of staff with the right or, where a market that
 -- is halted reopens with an approval, of the person that filed or decided it. The
 -- session says which phase follows, and when: `follows` and `follows_at` do not count.
+-- What staff close stays closed until the next session begins.
 -- called by: application
 -- raises: restrict_violation
 -- locks: marketdata_orderbookhead (FOR NO KEY UPDATE)
@@ -81,8 +82,9 @@ BEGIN
             (d.day + market.session_closes) AT TIME ZONE market_time_zone() AS closes
         ) s
         WHERE NOT (market.weekdays_only AND extract(isodow FROM d.day) > 5);
-        IF market.session_opens = market.session_closes OR opens_at = changed_at
-            OR closes_at < opens_at THEN
+        IF (wanted = 'CONTINUOUS' OR changed_by = 'market')
+            AND (market.session_opens = market.session_closes OR opens_at = changed_at
+                OR closes_at < opens_at) THEN
             opens_at := changed_at;
         END IF;
         IF wanted = 'CONTINUOUS' AND opens_at > changed_at THEN

@@ -16,6 +16,7 @@ from marketdata.trading.models import Execution, Market, Order, OrderEvent
 from marketdata.trading.phases import PhaseRefused
 from marketdata.trading.sessions import Session, parse
 from marketdata.trading.verification import verify
+from partnerapi.core.times import to_rfc3339
 from tests.approved import asker
 from tests.characters import Ask, World
 from tests.issuers.register import new_issuer
@@ -24,6 +25,8 @@ from tests.marketdata.trading.trading import (
     as_committed,
     buy,
     codes,
+    deposit,
+    new_clients,
     place,
     placed,
     sell,
@@ -229,6 +232,29 @@ def test_a_market_is_continuous_in_its_session_only(db: None):
     with pytest.raises(DatabaseError, match=LAST_CLOSED), transaction.atomic():
         run(CHANGE, token.pk, "CLOSED", later, asker())
     assert Market.objects.get(token=token).phase == "CLOSED"
+
+
+@pytest.mark.parametrize(("opens", "closes"), [(-2, 2), (-20, 3), (0, 0)])
+def test_what_staff_close_early_stays_closed_until_the_next_session(
+    db: None, opens: float, closes: float
+):
+    token = of_session(Session(around(opens), around(closes), weekdays_only=False))
+    run(CHANGE, token.pk, None, None, asker())
+    phases.change_phase(token.pk, "CLOSED", asker())
+    found = Market.objects.get(token=token)
+    begins = found.session.next_open(found.phase_since)
+    assert (found.next_phase, found.next_phase_at) == ("CONTINUOUS", begins)
+    before = phases_of(token)
+    assert phases.move_due() == 0
+    [client] = new_clients(1)
+    deposit(client, 1_000)
+    as_committed()
+    with pytest.raises(MarketClosed) as closed:
+        place(token, buy(client, 1, 100))
+    assert closed.value.details["nextPhaseAt"] == to_rfc3339(begins)
+    assert phases_of(token) == before
+    phases.change_phase(token.pk, "CONTINUOUS", asker())
+    assert codes(place(token, buy(client, 1, 100))) == ["OPEN"]
 
 
 @pytest.mark.parametrize(
