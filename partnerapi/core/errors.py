@@ -139,7 +139,8 @@ MUTATION_TOO_LONG = (
 
 class RequestTimeout(PartnerAPIError):
     """The request took too long, or waited too long for a lock, and was ended. A
-    mutation changed nothing: `outcome` is `NOT_COMMITTED`.
+    mutation changed nothing: `outcome` is `NOT_COMMITTED`. Only `cancelOrders` with
+    `block` may be `PARTLY_COMMITTED`: the block stands, and some orders are still open.
     """
 
     code = "TIMEOUT"

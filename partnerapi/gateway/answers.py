@@ -62,7 +62,7 @@ def error_entry(
     if isinstance(cause, PartnerAPIError):
         extensions = {"code": cause.code, **cause.details}
         if is_mutation and isinstance(cause, RequestTimeout):
-            extensions["outcome"] = NOT_COMMITTED
+            extensions.setdefault("outcome", NOT_COMMITTED)
         if isinstance(cause, MaxCostExceeded) and error.path:
             extensions["fields"] = prefix_paths(cause.details["fields"], error.path)
     elif error.extensions:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from typing import NamedTuple
 
 import graphene
+from django.db import OperationalError
 
 from accounts.access import Scope, check_scope
 from issuers.schema.compliance import REFUSALS, TransferRefusal
@@ -23,7 +24,9 @@ from partnerapi.core.errors import (
     BadUserInput,
     NotFound,
     PartnerAPIError,
+    RequestTimeout,
 )
+from partnerapi.core.postgresql.faults import took_too_long
 from partnerapi.graphql.cost import MUTATION, OBJECT, Cost, Field
 from partnerapi.graphql.relay import key_of
 from partnerapi.graphql.resolvers import check_first, commits_itself, in_groups
@@ -284,6 +287,10 @@ LOCKS = (
     "If the book stays locked for 2 seconds, the request fails with TIMEOUT: "
     "nothing happened, and you can retry it."
 )
+BLOCK_STANDS = (
+    "The block stands, but the wait for a lock or a statement took too long, and some "
+    "orders are still open; send the same request again to cancel them."
+)
 SELECTION = (
     f"The selection may cost at most {MOST_POINTS} points, because other orders wait "
     "meanwhile; a list of any number counts as one item."
@@ -433,4 +440,9 @@ class Mutation(graphene.ObjectType):
             if not input["block"]:
                 return [Cancelled(market.cancel_all(orders, *by), False)]
             block(caller, account, token)
+        try:
             return [Cancelled(sweep(orders, *by), True)]
+        except OperationalError as error:
+            if not took_too_long(error):
+                raise
+            raise RequestTimeout(BLOCK_STANDS, outcome="PARTLY_COMMITTED") from error

@@ -27,7 +27,7 @@ from partnerapi.sandbox.data.approvals import (
 )
 from tests.api.test_orders import CHECK, PLACE, Trading, once, trading
 from tests.approved import asker
-from tests.characters import Ask, World
+from tests.characters import Answer, Ask, World
 from tests.marketdata.trading.test_clock import running
 from tests.marketdata.trading.trading import (
     as_committed,
@@ -324,6 +324,30 @@ def test_a_block_waits_for_orders_under_way():
     assert in_threads(3, work) == []
     assert done == ["OPEN", "committed", "blocked"]
     assert codes(place(token, buy(account, 1, 100))) == ["ORDERS_BLOCKED"]
+
+
+@COMMITS
+def test_a_block_stands_whose_orders_wait_too_long(trading: Trading, partner: Ask):
+    order = trading.order(trading.buyer, "BUY", 1, 100)
+    assert "errors" not in once(partner, PLACE, **order).body
+    answers: list[Answer] = []
+
+    def work(number: int) -> None:
+        answers.append(once(partner, CANCEL, block=True))
+
+    with transaction.atomic():
+        locked.books([trading.token.pk])
+        assert in_threads(1, work) == []
+    [error] = answers[0].errors
+    assert error["message"].startswith("The block stands")
+    assert (error["extensions"]["code"], error["extensions"]["outcome"]) == (
+        "TIMEOUT",
+        "PARTLY_COMMITTED",
+    )
+    assert OrderBlock.objects.filter(released_at=None).count() == 1
+    assert Order.objects.get().status == "OPEN"
+    again = once(partner, CANCEL, block=True).data["cancelOrders"]
+    assert again == {"cancelled": 1, "blocked": True}
 
 
 @COMMITS
