@@ -1,7 +1,7 @@
 """Witnesses: partners that sign public statements as well, each with a key of its own.
 
-A witness proves that the partner has seen this statement of this number. Who is shown
-another one has two histories, or an operator that hides what it signed.
+A witness proves that the partner has seen this statement of this number. A partner that
+is shown another one has proof of two histories.
 """
 
 import base64
@@ -82,7 +82,7 @@ def acknowledge(
 
 
 def witnesses_of(numbers: list[int]) -> dict[int, list[Witness]]:
-    """Who witnessed statements, the first first, by the statements' numbers."""
+    """The witnesses of statements, oldest first, by the statements' numbers."""
     found: dict[int, list[Witness]] = {number: [] for number in numbers}
     for one in (
         Witness.objects.filter(statement__in=numbers)
@@ -94,7 +94,7 @@ def witnesses_of(numbers: list[int]) -> dict[int, list[Witness]]:
 
 
 def witnesses_text(number: int) -> str:
-    """Who witnessed a statement, as JSON."""
+    """The witnesses of a statement, as JSON."""
     said: list[dict[str, Any]] = [
         {
             "partner": one.key.partner.login,

@@ -17,7 +17,6 @@ from typing import Any
 
 from rich.console import Console
 
-from tests.approved import desk
 from tests.benchmarks.register import Server
 from tests.benchmarks.yardstick import yardstick
 from tests.installation import throw_away_installation
@@ -165,6 +164,7 @@ def fill(partner: Any, issuers: int, lines: int, accounts: int) -> Any:
     from accounts.accounts.models import Account
     from issuers.legacy.models import LegacyShareholder
     from issuers.models import Article, IssuerFinancialData, Token
+    from tests.approved import desk
     from tests.issuers.register import new_issuer, people
 
     made = [new_issuer() for _ in range(issuers)]
@@ -208,7 +208,7 @@ def changes(partner: Any) -> list[Any]:
     from issuers.models import Article, Issuer, IssuerFinancialData, Token
     from issuers.register import ledger
     from issuers.register.ledger import Entry
-    from tests.approved import approved_record
+    from tests.approved import approved_record, desk
 
     keys = {
         model: list(model.objects.values_list("pk", flat=True))

@@ -3,6 +3,7 @@
 python -m tests.pages.handbook
 """
 
+import argparse
 import io
 import os
 import sys
@@ -48,6 +49,7 @@ def pictures(page: Any, admin: str, jobs: Iterable[Job]) -> Iterator[tuple[str, 
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     import django
     from playwright.sync_api import sync_playwright
 
