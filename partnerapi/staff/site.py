@@ -153,7 +153,8 @@ class BackOffice(admin.AdminSite):
         context: dict[str, Any] = super().each_context(request)
         return context | {
             "help_link": handbook.help_link(request),
-            "inbox": inbox.read(request),
+            # Who has yet to give a second factor is not shown what waits.
+            "inbox": inbox.read(request) if context["has_permission"] else None,
         }
 
     def index(

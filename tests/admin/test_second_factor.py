@@ -57,13 +57,16 @@ def test_a_superuser_enrols_and_comes_in():
     client = sign_in(colleague(superuser, "ana@staff.example"))
     refused = client.get("/admin/issuers/issuer/", follow=True)
     assert refused.redirect_chain[-1][0].startswith(PAGE)
+    assert refused.context["inbox"] is None
     html = refused.content.decode()
     assert 'src="data:image/svg+xml' in html
     device = TOTPDevice.objects.get()
     assert re.search("<code>[A-Z2-7]{32}</code>", html)
     wanted = {"code": code_of(device), "next": "/admin/issuers/issuer/"}
     assert client.post(PAGE, wanted).url == "/admin/issuers/issuer/"
-    assert client.get("/admin/issuers/issuer/").status_code == 200
+    listed = client.get("/admin/issuers/issuer/")
+    assert listed.status_code == 200
+    assert listed.context["inbox"].total == 0
 
 
 def test_a_wrong_code_lets_nobody_in_and_is_recorded():
