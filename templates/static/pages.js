@@ -111,7 +111,7 @@ if (form) {
   // The documents explain, the reference lists, operators' pages are for others.
   const WEIGHTS = [
     [/^\/docs\/(guide|first-trade|tasks|concepts)/, 5],
-    [/^\/docs\/(scopes|limits|errors|exports|chains|deprecations|clients|fix)/, 3],
+    [/^\/docs\/(scopes|limits|errors|exports|proof|deprecations|clients|fix)/, 3],
     [/^\/docs\/(deployment|production|settings|commands|register|licences)/, 0.5],
   ];
 
