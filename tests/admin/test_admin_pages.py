@@ -18,6 +18,7 @@ from accounts.accounts.models import Account
 from accounts.approvals.models import ApprovalKind
 from accounts.investors import writer as investors
 from accounts.keys.models import ApiKey, Partner
+from accounts.payments.models import HouseAccount
 from accounts.people.models import User, UserHolder
 from issuers.compliance.holders import approve_holder
 from issuers.compliance.restrictions import Terms, restrict
@@ -31,8 +32,10 @@ from partnerapi.core.backoffice import OwnPage
 from partnerapi.exports.models import Export
 from partnerapi.gateway.models import IdempotencyRecord
 from partnerapi.operations.jobs import run_job
+from partnerapi.sandbox.data.clients import IBAN_OF_CLIENTS_MONEY
 from partnerapi.staff.authentication.models import FailedSignIn
 from partnerapi.staff.lookup import link
+from partnerapi.webhooks.models import WebhookDelivery, WebhookEndpoint
 from tests.approved import approved_rule, asker
 from tests.owner import as_committed, superuser
 from tests.pictures import picture_bytes
@@ -48,14 +51,15 @@ ALL_OF = {"InvestorAttestation": {"all": "yes"}, "ApprovalRequest": {"status": "
 READ_ONLY = (
     "Account", "AccountStatusChange", "ApprovalPolicy", "ApprovalRequest", "BankLine",
     "BankStatement", "CashAccount", "Country",
-    "Export", "FailedSignIn", "IdempotencyRecord", "StaffChange",
+    "Export", "FailedSignIn", "HouseAccount", "IdempotencyRecord", "StaffChange",
     "IndustryClassificationBenchmark", "JobRun", "Withdrawal",
     "ApprovedHolder", "InvestorAttestation", "InvestorProfile", "IssuerGrant",
     "Restriction",
-    "TokenRule", "Market", "Order", "OrderBlock",
+    "TokenRule", "Market", "Order", "OrderBlock", "WebhookDelivery", "WebhookEndpoint",
 )  # fmt: skip
 EDITABLE = [model for model in MODELS if model.__name__ not in READ_ONLY]
 ANSWER = b'{"data": {"said": "to the partner"}}'
+SEALED = b"sealed for the endpoint"
 # Part of a row of the sandbox, by model.
 SEARCHES = {
     "Country": ("Slov", 2),
@@ -81,7 +85,7 @@ SEARCHES = {
     "Withdrawal": ("payout-2027-01", 2),
     "Export": ("00000007-0000-0000-0000-000000000000", 1),
     "IdempotencyRecord": ("00000007-", 1),
-    "StaffChange": ("operations@sandbox.example", 8 + 2 * len(ApprovalKind)),
+    "StaffChange": ("operations@sandbox.example", 10 + 2 * len(ApprovalKind)),
     "FailedSignIn": ("stranger@example.com", 1),
     "JobRun": ("statement", 2),
     "TokenRule": ("VERGEL", 1),
@@ -92,6 +96,9 @@ SEARCHES = {
     "Market": ("valdas", 1),
     "Order": ("order-7", 1),
     "OrderBlock": ("obs", 1),
+    "HouseAccount": (IBAN_OF_CLIENTS_MONEY[:6], 1),
+    "WebhookDelivery": ("hooks.example.com/7", 1),
+    "WebhookEndpoint": ("hooks.example.com/7", 1),
 }
 
 
@@ -111,6 +118,7 @@ def sandbox(django_db_setup, django_db_blocker):
             FailedSignIn.objects.create(login=login, is_locked=False)
         with_rules()
         with_orders()
+        with_webhooks()
         # Else each test would run the triggers of all these rows.
         as_committed()
         yield
@@ -148,6 +156,31 @@ def with_orders():
     assert all(isinstance(one, Placed) for one in placed), placed
     for partner in Partner.objects.all():
         controls.block(partner.pk, None, None, partner.login)
+
+
+def with_webhooks():
+    """Endpoints of a key, each with an attempt."""
+    key = ApiKey.objects.get(partner__login="demo")
+    endpoints = WebhookEndpoint.objects.bulk_create(
+        WebhookEndpoint(
+            key=key,
+            url=f"https://hooks.example.com/{number}",
+            sealed_secrets=SEALED,
+            position=1,
+        )
+        for number in range(10)
+    )
+    WebhookDelivery.objects.bulk_create(
+        WebhookDelivery(
+            endpoint=endpoint,
+            sequence=1,
+            attempt=1,
+            at=timezone.now(),
+            milliseconds=1,
+            status=200,
+        )
+        for endpoint in endpoints
+    )
 
 
 def said():
@@ -234,6 +267,10 @@ def test_a_row_is_shown_without_its_secrets(staff, model):
     if model is IdempotencyRecord:
         assert "said" not in response.content.decode()
         assert str(row.key) in response.content.decode()
+    if model is WebhookEndpoint:
+        assert SEALED.decode() not in response.content.decode()
+        assert SEALED.hex() not in response.content.decode()
+        assert "sealed_secrets" not in response.content.decode()
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -263,7 +300,7 @@ def test_each_row_of_a_list_leads_to_its_one_page(staff, model):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_row_can_be_added_where_staff_may(staff, model):
-    may_add = model in EDITABLE and model is not ApiKey
+    may_add = model in (*EDITABLE, HouseAccount) and model is not ApiKey
     expected = 200 if may_add else 403
     assert staff.get(page(model, "add")).status_code == expected
 

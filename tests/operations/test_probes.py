@@ -220,10 +220,10 @@ def test_a_right_that_is_missing_or_too_much_is_named():
     assert before.state is State.OK
     for statement, back, state, named in (
         (
-            f"REVOKE INSERT ON partnerapi_jobrun FROM {role}",
-            f"GRANT INSERT ON partnerapi_jobrun TO {role}",
+            f"REVOKE INSERT ON accounts_account FROM {role}",
+            f"GRANT INSERT ON accounts_account TO {role}",
             State.FAILED,
-            "lacks INSERT partnerapi_jobrun",
+            "lacks INSERT accounts_account",
         ),
         (
             f"GRANT DELETE ON issuers_ledgertransaction TO {role}",
