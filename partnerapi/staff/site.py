@@ -153,7 +153,7 @@ class BackOffice(admin.AdminSite):
         context: dict[str, Any] = super().each_context(request)
         return context | {
             "help_link": handbook.help_link(request),
-            # Who has yet to give a second factor is not shown what waits.
+            # The page of the second factor does not show what waits.
             "inbox": inbox.read(request) if context["has_permission"] else None,
         }
 
