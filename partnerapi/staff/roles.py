@@ -30,8 +30,7 @@ READ = tuple(
         " tokenrule",
         "marketdata": "fixsession",
         "trading": "market order orderblock execution",
-        "partnerapi": "export idempotencyrecord jobrun webhookdelivery"
-        " webhookendpoint",
+        "partnerapi": "export idempotencyrecord jobrun webhookdelivery webhookendpoint",
     }.items()
     for model in models.split()
 )

@@ -569,6 +569,21 @@ def the_market_clock_has_ended(living: Living) -> Iterator[None]:
         yield
 
 
+NEW_ENDPOINT = """
+    INSERT INTO partnerapi_webhookendpoint (id, key_id, url, sealed_secrets, position)
+    SELECT gen_random_uuid(), id, 'https://partner.invalid/', '', 0
+    FROM accounts_apikey LIMIT 1
+"""
+
+
+@named("webhooks", "No process sends webhooks", "run_webhooks")
+def the_sender_of_webhooks_has_ended(living: Living) -> Iterator[None]:
+    mended = "DELETE FROM partnerapi_webhookendpoint"
+    with ended(living.parts["webhooks"]), statement(living, NEW_ENDPOINT, mended):
+        until(lambda: any("No process sends" in one for one in living.attention()))
+        yield
+
+
 @named("logon", "", "run_fix_acceptor")
 def the_acceptor_has_ended(living: Living) -> Iterator[None]:
     with ended(living.parts["acceptor"]):

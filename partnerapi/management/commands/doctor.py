@@ -129,6 +129,7 @@ def checks(web: str | None, comp_id: str, deep: bool) -> Iterator[Check]:
     )
     yield Check("jobs", jobs.jobs, needs_database=True)
     yield Check("market clock", jobs.market_clock, needs_database=True)
+    yield Check("webhooks", jobs.webhooks, needs_database=True)
     yield Check("mail", jobs.mail, needs_database=True)
     yield Check("server", server.server, needs_database=True)
     yield Check("commit", trials.commit, needs_database=True)
