@@ -8,7 +8,7 @@ from django.db.models import TextChoices
 
 from accounts.access import Scope, check_scope, requires
 from issuers.schema.events import EventType
-from partnerapi.core.errors import BadUserInput, NotFound, PartnerAPIError
+from partnerapi.core.errors import BadUserInput, NotFound
 from partnerapi.graphql.cost import MUTATION, Field
 from partnerapi.graphql.pages import read_pages, read_rows
 from partnerapi.graphql.relay import (
@@ -55,14 +55,6 @@ WebhookStatus = enumeration(
         Status.OFF: "It receives nothing any more; `reason` says why.",
     },
 )
-
-
-class TooManyWebhooks(PartnerAPIError):
-    """The key has as many endpoints as it may have."""
-
-    code = "TOO_MANY_WEBHOOKS"
-    example = f"one more than {MOST_OF_KEY} endpoints of a key"
-    remedy = "Delete an endpoint that you no longer need."
 
 
 class Endpoint(ModelType):
