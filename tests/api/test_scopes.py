@@ -52,6 +52,7 @@ ARGUMENTS = {
     "Query.checkOrder": f"input: {ORDER}",
     "Query.checkTransfer": 'input: {tokenID: "Token|TOKEN", quantity: 1,'
     ' fromAccountID: "Account|ACCOUNT"}',
+    "Query.holdingProof": 'tokenID: "Token|TOKEN", accountID: "Account|ACCOUNT"',
     "Query.order": 'id: "Order|ORDER"',
 }
 

@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.benchmarks.large_registers import PEOPLE, token
+from tests.benchmarks.yardstick import yardstick
 from tests.installation import throw_away_installation
 
 MINTED = """
@@ -135,4 +136,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with yardstick():
+        sys.exit(main())
