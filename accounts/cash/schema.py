@@ -90,6 +90,11 @@ class Cash:
         return self.balance - self.reserved
 
 
+NOT_OPENED = Cash(0, 0, "", 0, None)
+"""The cash of an account that a dry run would open."""
+NO_CASH_ACCOUNT = "0"
+
+
 class CashBalance(graphene.ObjectType):
     """An account's cash, in euro cents."""
 
@@ -106,7 +111,7 @@ class CashBalance(graphene.ObjectType):
         required=True,
         description="Reference (ISO 11649) that the client puts into a transfer to the "
         "platform's bank account, so that the money is credited to them. It "
-        "never changes.",
+        "never changes; a dry run of `openAccount` has none yet.",
     )
     entries = Uint64(required=True, description="Number of the last entry.")
     digest = graphene.String(
@@ -274,7 +279,7 @@ def resolve_cash(accounts, info):
         str(account): Cash(*values, digest and digest.hex())
         for account, *values, digest in heads
     }
-    return [found[account.id] for account in accounts]
+    return [found.get(account.id, NOT_OPENED) for account in accounts]
 
 
 @requires(Scope.CASH_READ)
@@ -293,7 +298,8 @@ def pages_of(of, accounts, info, page) -> list[Page]:
     ).values_list("account_id", "pk")
     ids = {str(account): str(id) for account, id in cash}
     rows = of.model.objects.all()
-    return read_pages(of, info, rows, [ids[account.id] for account in accounts], **page)
+    parents = [ids.get(account.id, NO_CASH_ACCOUNT) for account in accounts]
+    return read_pages(of, info, rows, parents, **page)
 
 
 NEEDS_CASH_READ = "Needs the scope `cash:read`."

@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
+from accounts.access import Scope
 from accounts.accounts.models import Account
 from accounts.keys.models import Partner
 from accounts.people.models import User
 from issuers.models.events import Event, EventHead
 from partnerapi.gateway.models import IdempotencyRecord
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.approved import desk
 from tests.characters import START, Answer, Ask, World
 from tests.owner import as_committed
@@ -50,6 +52,29 @@ def kept(account: Account) -> tuple[Any, ...]:
 
 def change(ask: Ask, account: Account, status: str, **headers: str) -> Answer:
     return ask(CHANGE, {"id": f"Account|{account.pk}", "status": status}, **headers)
+
+
+OPEN = """
+mutation { openAccount(input: {type: INDIVIDUAL, name: "Anna Lund",
+  email: "anna@client.example", countryCode: "FR", reference: "client-1"}) {
+  account { status
+    cash { balance available entries }
+    cashEntries(first: 1) { nodes { amount } }
+    withdrawals(first: 1) { nodes { amount } }
+    positions(first: 1) { nodes { available } }
+    orders(first: 1) { nodes { id } }
+    holdings { token { id } }
+    investor { pending }
+  }
+} }
+"""
+
+
+def test_an_account_that_would_be_opened_has_no_cash_yet(world: World):
+    ask = Ask(approved_key(world.partner, list(Scope))[1])
+    tried = ask(OPEN, **TRIAL)
+    done = ask(OPEN, **{"Idempotency-Key": str(uuid.uuid4())})
+    assert tried.data == done.data
 
 
 def test_answers_what_would_be_answered_and_does_nothing(

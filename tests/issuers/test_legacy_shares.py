@@ -477,8 +477,7 @@ def test_a_delivery_is_closed_and_its_lines_stay(load, staff):
 def test_a_token_without_a_price_is_warned_of(load, world: World, one_person):
     load(ONE, TWO)
     said = (
-        "LUM has no price, but its lines have prices of €1.25 to €1.25: "
-        "capitalization"
+        "LUM has no price, but its lines have prices of €1.25 to €1.25: capitalization"
     )
     assert any(line.startswith(said) for line in deliver("--source", "MINT")[1])
     load("L-3,bo@example.com,,LUM,1,125")
