@@ -52,11 +52,16 @@ def seed(*arguments):
 
 CASH = (
     "accounts_cashposting, accounts_cashhead, accounts_cashtransaction,"
-    " accounts_bankline, accounts_bankstatement, accounts_withdrawal,"
+    " accounts_bankline, accounts_bankstatement, accounts_payee, accounts_paymentorder,"
+    " accounts_paymentfile, accounts_withdrawal,"
     " accounts_cashaccount"
 )
 OPEN_CASH = (
-    "INSERT INTO accounts_cashaccount (kind) VALUES ('BANK'), ('FEES'), ('SUSPENSE')"
+    "WITH opened AS (INSERT INTO accounts_cashaccount (kind)"
+    " VALUES ('BANK'), ('FEES'), ('SUSPENSE') RETURNING id, kind)"
+    " INSERT INTO accounts_cashhead"
+    " (cash_account_id, kind, balance, reserved, last_number, entry_digest)"
+    " SELECT id, kind, 0, 0, 0, decode(repeat('00', 32), 'hex') FROM opened"
 )
 """The platform's own cash accounts, which a migration opens."""
 
