@@ -118,7 +118,7 @@ class Courier:
                 await self.look()
                 await asyncio.sleep(GATHER_SECONDS)
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK_SECONDS / 4):
+                    async with asyncio.timeout(LOOK_SECONDS):
                         await due.wait()
                 due.clear()
         finally:

@@ -1,5 +1,7 @@
 """Webhook endpoints: where partners receive their events, and what was sent."""
 
+from typing import Any
+
 import uuid_utils.compat as uuid
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -13,6 +15,12 @@ from partnerapi.core.constraints import check
 MOST_OF_KEY = 20
 """Endpoints of one key that are not off."""
 URL_LENGTH = 500
+
+
+class Status(models.TextChoices):
+    ON = "ON"
+    FAILING = "FAILING"
+    OFF = "OFF"
 
 
 class WebhookEndpointQuerySet(models.QuerySet["WebhookEndpoint"]):
@@ -89,10 +97,15 @@ class WebhookEndpoint(models.Model):
         return self.url
 
     @property
-    def status(self) -> str:
-        if self.ended_at is not None:
-            return "OFF"
-        return "FAILING" if self.attempts else "ON"
+    def status(self) -> Status:
+        return status_of(self)
+
+
+def status_of(endpoint: Any) -> Status:
+    """The status of an endpoint, or of a row with its columns."""
+    if endpoint.ended_at is not None:
+        return Status.OFF
+    return Status.FAILING if endpoint.attempts else Status.ON
 
 
 class WebhookDelivery(models.Model):
@@ -120,10 +133,6 @@ class WebhookDelivery(models.Model):
 
     def __str__(self) -> str:
         return f"{self.endpoint_id} {self.sequence}"
-
-    @property
-    def is_success(self) -> bool:
-        return self.status is not None and 200 <= self.status < 300
 
 
 class WebhookLease(models.Model):

@@ -1,10 +1,9 @@
 """Webhook endpoints in the schema."""
 
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import graphene
-from django.db.models import TextChoices
 
 from accounts.access import Scope, check_scope, requires
 from issuers.schema.events import EventType
@@ -25,7 +24,12 @@ from partnerapi.graphql.statements import OrderedList, OrderKey
 from partnerapi.graphql.trials import would_be
 from partnerapi.webhooks import changes
 from partnerapi.webhooks.addresses import AddressRefused, check_url
-from partnerapi.webhooks.models import MOST_OF_KEY, WebhookEndpoint
+from partnerapi.webhooks.models import (
+    MOST_OF_KEY,
+    Status,
+    WebhookEndpoint,
+    status_of,
+)
 
 ENDPOINTS = OrderedList(
     "webhookEndpoints",
@@ -37,12 +41,6 @@ ENDPOINTS = OrderedList(
 )
 NEEDS = "Needs the scope `webhooks:write`."
 YOURS = "An endpoint of another key is NOT_FOUND. " + NEEDS
-
-
-class Status(TextChoices):
-    ON = "ON"
-    FAILING = "FAILING"
-    OFF = "OFF"
 
 
 WebhookStatus = enumeration(
@@ -99,12 +97,6 @@ class Endpoint(ModelType):
             endpoint.due_at if status_of(endpoint) is Status.FAILING else None
             for endpoint in endpoints
         ]
-
-
-def status_of(endpoint: Any) -> Status:
-    if endpoint.ended_at is not None:
-        return Status.OFF
-    return Status.FAILING if endpoint.attempts else Status.ON
 
 
 class WebhookEndpointConnection(Connection):
