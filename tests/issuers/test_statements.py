@@ -1,6 +1,7 @@
 """Signed statements, and that they betray what even the tables' owner rewrites."""
 
 import base64
+import hashlib
 import io
 import json
 import secrets
@@ -15,9 +16,11 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.accounts.models import Account
+from accounts.people.models import UserHolder
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Price
+from issuers.register.statements import names_digest
 from tests.approved import desk
 from tests.characters import World
 from tests.issuers.register import empty_token, new_issuer, people
@@ -178,6 +181,22 @@ def test_finds_what_the_owner_rewrote_and_digested_anew(
     said = verify(statement)
     assert found in said
     assert f"the register agrees with {statement.name}: 25, BROKEN " in said
+
+
+def test_the_digest_of_names_is_of_a_line_for_each_holder(token: Token):
+    holders = people(102)
+    accounts = ledger.holder_accounts([holder.pk for holder in holders])
+    entries = [Entry(token.pk, "MINT", 1, target=a) for a in accounts.values()]
+    ledger.record(entries, "ana@example.com")
+    strange = 'Ærø "A" \\ \t\x7f\u2028 山😀'
+    UserHolder.objects.filter(user=holders[50]).update(name=strange)
+    stated = [{"token": str(token.pk), "entries": 2 + len(entries)}]
+    named = UserHolder.objects.filter(ledger_account__isnull=False)
+    rows = [*named.order_by("user").values_list("user_id", "name")]
+    lines = "".join(f"{user} {json.dumps(name)}\n" for user, name in rows)
+    digest = hashlib.sha256(lines.encode()).hexdigest()
+    assert strange in dict(rows).values()
+    assert names_digest(stated, timezone.now()) == (len(rows), digest)
 
 
 def test_finds_a_token_in_the_past_of_an_issuer_without_any(key: str, tmp_path: Path):
