@@ -33,7 +33,7 @@ from partnerapi.core.database import array_text
 TOP = 256
 """The page of the roots of pages."""
 SETTLED = timedelta(hours=1)
-"""A name that was replaced longer ago has been committed."""
+"""What is older has been committed: no transaction takes as long."""
 LEAF = 40
 """Bytes of a leaf: its commitment, its units."""
 LINES = 10_000

@@ -19,7 +19,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ from accounts.approvals.models import ApprovalPolicy
 from accounts.approvals.verification import kinds_signed, passkeys_stated
 from accounts.passkeys.models import Passkey
 from issuers.register.chains import Chain, digest_after
-from issuers.register.holding_trees import HoldingTrees
+from issuers.register.holding_trees import SETTLED, HoldingTrees
 from issuers.register.models import StatedRows
 from issuers.register.names import name_at
 from issuers.register.publication import publish, trees_of
@@ -47,10 +47,6 @@ from issuers.register.stated_rows import (
 )
 from partnerapi.core.chains import rows_of
 from partnerapi.core.database import SCHEMA_FIRST
-
-SETTLED = timedelta(hours=1)
-"""Older rows have been committed: no transaction takes as long."""
-
 
 CHAINS = {
     "entries": (Chain.ENTRIES, "entryDigest"),
