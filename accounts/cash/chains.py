@@ -6,7 +6,6 @@ The database keeps the last digest of each chain in the cash account's head.
 """
 
 from collections.abc import Iterator
-from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
@@ -22,9 +21,9 @@ class CashChainHead(NamedTuple):
     digest: bytes
 
 
-def computed_heads(until: datetime | None) -> Iterator[CashChainHead]:
-    """The heads of the accounts that have postings, with those before `until` only."""
-    rows = rows_of(LINES, [until])
+def computed_heads() -> Iterator[CashChainHead]:
+    """The heads of the accounts that have postings."""
+    rows = rows_of(LINES, [])
     for account, lines in groupby(rows, itemgetter(0)):
         digest, last = BEGINNING, 0
         for _, number, *line in lines:
@@ -34,6 +33,5 @@ def computed_heads(until: datetime | None) -> Iterator[CashChainHead]:
 
 LINES = """
     SELECT cash_account_id, number, line, private, salt, private_digest
-    FROM cash_entry_lines WHERE at < coalesce(%s::timestamptz, 'infinity')
-    ORDER BY cash_account_id, number
+    FROM cash_entry_lines ORDER BY cash_account_id, number
 """

@@ -17,7 +17,7 @@ def verify() -> Iterator[Finding]:
 
 def chains_agree() -> Finding:
     """The head of each cash account is that of its postings' chain."""
-    computed = {head.cash_account: head for head in computed_heads(None)}
+    computed = {head.cash_account: head for head in computed_heads()}
     wrong, checked = [], 0
     for account, number, digest in CashHead.objects.values_list(
         "pk", "last_number", "entry_digest"

@@ -78,7 +78,7 @@ def test_anybody_computes_the_heads(account: Any, partner: Ask):
     stored = CashHead.objects.filter(last_number__gt=0).values_list(
         "pk", "last_number", "entry_digest"
     )
-    assert {tuple(head) for head in computed_heads(None)} == {
+    assert {tuple(head) for head in computed_heads()} == {
         (pk, number, bytes(digest)) for pk, number, digest in stored
     }
 
