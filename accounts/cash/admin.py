@@ -6,6 +6,7 @@ from uuid import UUID
 from django.contrib import admin, messages
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
+from stdnum import iban
 
 from accounts.accounts.admin import ActionWithReasonForm
 from accounts.cash.models import (
@@ -17,7 +18,6 @@ from accounts.cash.models import (
 )
 from accounts.cash.suspense import unassigned_deposits
 from accounts.cash.withdrawals import NotRefused, refuse
-from accounts.payments.iban import shown_iban
 from partnerapi.core.backoffice import ListWithActions, ReadOnlyAdmin, money
 from partnerapi.core.money import euros
 
@@ -250,7 +250,7 @@ class WithdrawalAdmin(ListWithActions, ByIdentifierAdmin):
     def payee_iban(self, withdrawal):
         if not hasattr(withdrawal, "payee"):
             return None
-        return shown_iban(withdrawal.payee.iban)
+        return iban.format(withdrawal.payee.iban)
 
     @admin.display(description="payment file")
     def payment_file(self, withdrawal):

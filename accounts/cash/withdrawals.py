@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
+from stdnum import iban
 from uuid_utils.compat import uuid7
 
 from accounts.accounts.models import Account, AccountNotActive
@@ -17,7 +18,7 @@ from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from accounts.cash.models import Withdrawal
 from accounts.cash.writer import InsufficientFunds, lock_heads
-from accounts.payments.iban import sepa_name, shown_iban
+from accounts.payments.iban import sepa_name
 from accounts.payments.models import PaymentOrder
 from partnerapi.core.database import rows_of
 from partnerapi.core.locks import lock
@@ -150,7 +151,7 @@ def payee_rows(withdrawal: Withdrawal) -> list[tuple[str, str, str]]:
         return [("Payee", "", "not stated; ask the partner for the IBAN")]
     return [
         ("Payee", "", withdrawal.payee.name),
-        ("IBAN of the payee", "", shown_iban(withdrawal.payee.iban)),
+        ("IBAN of the payee", "", iban.format(withdrawal.payee.iban)),
     ]
 
 

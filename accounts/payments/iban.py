@@ -42,11 +42,6 @@ def checked_iban(text: str) -> str:
     return found
 
 
-def shown_iban(text: str) -> str:
-    """In groups of four, as people read it."""
-    return " ".join(text[at : at + 4] for at in range(0, len(text), 4))
-
-
 def sepa_name(name: str) -> str:
     """A name in the letters that a SEPA payment may carry; "": it has others."""
     plain = unicodedata.normalize("NFKD", name.translate(LETTERS))

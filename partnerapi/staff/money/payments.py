@@ -9,10 +9,10 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.utils import timezone
+from stdnum import iban
 
 from accounts.cash.models import Withdrawal
 from accounts.history.models import RowChange
-from accounts.payments.iban import shown_iban
 from accounts.payments.models import HouseAccount, PaymentFile
 from accounts.payments.paying import (
     MOST_PAYMENTS,
@@ -54,9 +54,9 @@ def show_payments(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = admin.site.each_context(request) | {
         "title": "Payments",
         "house": house,
-        "house_iban": house and shown_iban(house.iban),
+        "house_iban": house and iban.format(house.iban),
         "waiting": [
-            (row, euros(row.amount), shown_iban(row.payee.iban)) for row in waiting
+            (row, euros(row.amount), iban.format(row.payee.iban)) for row in waiting
         ],
         "total": euros(sum(row.amount for row in waiting)),
         "nameless": [
