@@ -124,7 +124,7 @@ def book_statement(
         problems = Problems()
         camt = read_camt(content, problems)
         lines, opening = camt.lines, camt.opening
-        house = HouseAccount.objects.order_by("-id").first()
+        house = HouseAccount.now()
         if house is not None and not problems and camt.account != house.iban:
             rule = (
                 f"{camt.account or 'no account'} is not {house.iban}, the platform's "

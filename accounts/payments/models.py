@@ -33,6 +33,10 @@ class HouseAccount(models.Model):
     def __str__(self):
         return f"{self.name}, {self.iban}"
 
+    @classmethod
+    def now(cls) -> "HouseAccount | None":
+        return cls.objects.order_by("-id").first()
+
 
 class Payee(models.Model):
     """The bank account that a withdrawal pays; older withdrawals have none."""

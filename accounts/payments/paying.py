@@ -53,7 +53,7 @@ def order_payments(keys: Sequence[UUID], made_by: str, at: datetime) -> PaymentF
         NotPayable: the house's bank account is unknown, there are none, or one of them
             is in another file, was cancelled or paid.
     """
-    debtor = HouseAccount.objects.order_by("-id").first()
+    debtor = HouseAccount.now()
     if debtor is None:
         raise NotPayable("Name the bank account that pays first.")
     with transaction.atomic():

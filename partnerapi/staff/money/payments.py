@@ -49,7 +49,7 @@ def show_payments(request: HttpRequest) -> HttpResponse:
     nameless = approved.filter(payee__isnull=True).select_related(
         "cash_account__account__user", "cash_account__account__partner"
     )
-    house = HouseAccount.objects.order_by("-id").first()
+    house = HouseAccount.now()
     files = [*PaymentFile.objects.defer("content").order_by("-id")[:FILES]]
     context: dict[str, Any] = admin.site.each_context(request) | {
         "title": "Payments",
