@@ -5,14 +5,12 @@ is shown another one has proof of two histories.
 """
 
 import base64
-import binascii
 import json
 from datetime import datetime
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from django.db import IntegrityError, transaction
 
 from issuers.register.models import Statement, Witness, WitnessKey
 from partnerapi.core.times import to_rfc3339
@@ -36,9 +34,8 @@ def acknowledge(
 ) -> None:
     """Register the partner's public key, if it is new, and store its signature.
 
-    A trial writes nothing.
-
-    `public` and `signature` are base64; the signature is of the statement's line.
+    `public` and `signature` are base64; the signature is of the statement's line. A
+    trial only checks them.
 
     Raises:
         NotWitnessed: the key is no Ed25519 key or another partner's, or has not signed
@@ -47,13 +44,13 @@ def acknowledge(
     try:
         point = base64.b64decode(public, validate=True)
         key = Ed25519PublicKey.from_public_bytes(point)
-    except (ValueError, binascii.Error):
+    except ValueError:
         raise NotWitnessed(
             "publicKey", "`publicKey` is not the base64 of an Ed25519 key's 32 bytes."
         ) from None
     try:
         key.verify(base64.b64decode(signature, validate=True), statement.said.encode())
-    except (InvalidSignature, ValueError, binascii.Error):
+    except (InvalidSignature, ValueError):
         raise NotWitnessed(
             "signature",
             "`signature` is not the base64 of an Ed25519 signature, by this key, of "
@@ -69,16 +66,13 @@ def acknowledge(
         )
     if str(registered.partner_id) != partner_id:
         raise NotWitnessed("publicKey", "`publicKey` is the key of another partner.")
-    if is_trial:
-        return
-    try:
-        with transaction.atomic():
-            Witness.objects.create(
-                statement=statement, key=registered, signature=signature, at=at
-            )
-    except IntegrityError:
-        # It has signed this statement before; an Ed25519 signature is always the same.
-        return
+    if not is_trial:
+        # The first signature of a key stays.
+        Witness.objects.get_or_create(
+            statement=statement,
+            key=registered,
+            defaults={"signature": signature, "at": at},
+        )
 
 
 def witnesses_of(numbers: list[int]) -> dict[int, list[Witness]]:
