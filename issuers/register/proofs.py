@@ -14,8 +14,9 @@ from typing import NamedTuple
 from uuid import UUID
 
 from issuers.register.holding_trees import TOP, pages_of
+from issuers.register.merkle import siblings
 from issuers.register.models import StatedToken
-from issuers.register.publication import canonical, leaf, path_of, tree_of
+from issuers.register.publication import canonical, leaf, tree_of
 from issuers.register.sumtree import (
     ROOTS_OF_BUCKETS,
     ROOTS_OF_PAGES,
@@ -119,13 +120,14 @@ def written_proof(
     statement = stated.statement
     tree = tree_of(statement.number, json.loads(statement.said)["tokensRoot"])
     record_salt = bytes(stated.salt)
-    record_path = path_of(tree, leaf(record_salt, stated.record))
+    place = tree[0].index(leaf(record_salt, stated.record))
+    record_path = siblings(tree, place)
     said = canonical(
         {
             "name": name,
             "path": [f"{side}{int.from_bytes(node[:8])}" for side, node in path],
             "record": stated.record,
-            "recordPath": "".join(sibling[0] for sibling in record_path),
+            "recordPath": "".join(side for side, _ in record_path),
             "statement": statement.said,
             "units": str(units),
             "user": user,
@@ -134,7 +136,7 @@ def written_proof(
     deflated = zlib.compress(said.encode(), 9)
     hashes = [base64.b64decode(statement.signature), salt, record_salt]
     hashes += [node[8:] for _, node in path]
-    hashes += [bytes.fromhex(sibling[1:]) for sibling in record_path]
+    hashes += [node for _, node in record_path]
     proof = len(deflated).to_bytes(2) + deflated + b"".join(hashes)
     return base64.urlsafe_b64encode(proof).rstrip(b"=").decode()
 

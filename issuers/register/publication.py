@@ -4,17 +4,17 @@ A statement is a line of canonical JSON (RFC 8785), its Ed25519 signature, and t
 statement's details. The line names the SHA-256 of the statement before, the root of a
 Merkle tree over the tokens' records, and the SHA-256 of the details, another line: the
 digests of the other tables and the keys of deciders. So a proof of one record is short.
-A leaf of the tree is the SHA-256 of a zero byte, a
-salt of 16 random bytes and the record, so a root tells nothing of a record. A node is
-the SHA-256 of a byte 1 and both its children (as in RFC 6962); leaves stand in the
-order of their bytes.
+
+A leaf of the tree is the SHA-256 of a zero byte, a salt of 16 random bytes and the
+record, so a root tells nothing of a record. A node is the SHA-256 of a byte 1 and both
+its children (as in RFC 6962); leaves stand in the order of their bytes.
 """
 
 import base64
 import hashlib
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -26,6 +26,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import (
 )
 from django.db import IntegrityError, transaction
 
+from issuers.register import merkle
 from issuers.register.chains import Chain, digest_after
 from issuers.register.holding_trees import HoldingTrees, Stated
 from issuers.register.models import StatedRows, StatedToken, Statement, StatementKey
@@ -64,20 +65,9 @@ def parent(left: bytes, right: bytes) -> bytes:
     return hashlib.sha256(b"\1" + left + right).digest()
 
 
-def levels(leaves: Sequence[bytes]) -> list[list[bytes]]:
-    """The levels of the tree, from its leaves to its root.
-
-    A node without a sibling is its own parent.
-    """
-    found = [sorted(leaves)]
-    while len(last := found[-1]) > 1:
-        found.append(
-            [
-                parent(*last[place : place + 2]) if place + 1 < len(last) else last[-1]
-                for place in range(0, len(last), 2)
-            ]
-        )
-    return found
+def levels(leaves: Iterable[bytes]) -> list[list[bytes]]:
+    """The levels of the tree over records, from its leaves to its root."""
+    return merkle.levels(sorted(leaves), parent)
 
 
 def root_of(tree: Sequence[Sequence[bytes]]) -> bytes:
@@ -86,13 +76,8 @@ def root_of(tree: Sequence[Sequence[bytes]]) -> bytes:
 
 def path_of(tree: Sequence[Sequence[bytes]], of: bytes) -> list[str]:
     """The siblings from a leaf to the root: L or R for their side, and 64 digits."""
-    place, path = tree[0].index(of), []
-    for level in tree[:-1]:
-        sibling = place ^ 1
-        if sibling < len(level):
-            path.append(("L" if sibling < place else "R") + level[sibling].hex())
-        place //= 2
-    return path
+    path = merkle.siblings(tree, tree[0].index(of))
+    return [f"{side}{node.hex()}" for side, node in path]
 
 
 @lru_cache(maxsize=2)

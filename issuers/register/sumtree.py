@@ -16,6 +16,8 @@ its own parent there. Above the 65,536 buckets the tree is complete; an empty bu
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 
+from issuers.register.merkle import above, levels, siblings
+
 NODE = 40
 EMPTY_BUCKET = bytes(NODE)
 NO_UNITS = bytes(8)
@@ -73,18 +75,11 @@ def leaf_node(leaf: bytes) -> bytes:
     return units + sha256(b"\0" + units + leaf[:32]).digest()
 
 
-def above(nodes: Sequence[bytes]) -> list[bytes]:
-    """The level above one of a bucket."""
-    whole = len(nodes) & ~1
-    pairs = zip(nodes[0:whole:2], nodes[1:whole:2], strict=True)
-    return [parent(left, right) for left, right in pairs] + list(nodes[whole:])
-
-
 def bucket_root(leaves: Iterable[bytes], padding: Padding) -> bytes:
     """The root of a bucket; a leaf is 32 bytes of commitment and 8 of units."""
     nodes = padding.pairs(sorted(leaves))
     while len(nodes) > 1:
-        nodes = above(nodes)
+        nodes = above(nodes, parent)
     return nodes[0] if nodes else EMPTY_BUCKET
 
 
@@ -93,14 +88,8 @@ def bucket_path(
 ) -> list[tuple[str, bytes]]:
     """The siblings from a leaf to its bucket's root, with their sides."""
     ordered = sorted(leaves)
-    place, nodes = ordered.index(leaf), padding.pairs(ordered)
-    path = [("R", padding.beside(leaf[:32]))]
-    while len(nodes) > 1:
-        sibling = place ^ 1
-        if sibling < len(nodes):
-            path.append(("L" if sibling < place else "R", nodes[sibling]))
-        nodes, place = above(nodes), place // 2
-    return path
+    tree = levels(padding.pairs(ordered), parent)
+    return [("R", padding.beside(leaf[:32])), *siblings(tree, ordered.index(leaf))]
 
 
 def empties(levels: int) -> list[bytes]:
