@@ -64,38 +64,43 @@ def holding_proof(
 ) -> HoldingProof:
     """The proof of a user's units, in the tree that the statement names.
 
-    Six statements at most. Statements of before the trees have none to prove with.
+    Six SQL statements at most.
     """
     record = json.loads(stated.record)
     last = int(record["entries"])
-    names = [stated.token_id, user_id]
-    known = rows_of(HOLDER, names)
-    entries = [line for (line,) in rows_of(SINCE, [*names, last, date, date])]
-    units, proof = 0, None
-    for account, salt, padding_key, candidates in known:
-        if salt is None or padding_key is None or "holdingsRoot" not in record:
-            continue
-        named = {commitment_of(salt, f"User|{user_id}", n): n for n in candidates}
-        buckets = array_text({bucket_of(commitment) for commitment in named})
-        leaves = rows_of(
-            LEAVES, [last, stated.token_id, buckets, *[stated.statement_id] * 2]
-        )
-        for owner, bucket, commitment, balance in leaves:
-            if owner == account and commitment in named:
-                units = int(balance)
-                in_bucket = [
-                    bytes(of) + int(their).to_bytes(8)
-                    for _, other, of, their in leaves
-                    if other == bucket
-                ]
-                own = commitment + units.to_bytes(8)
-                path = bucket_path(in_bucket, own, Padding(padding_key))
-                path += pages_path(stated, bucket)
-                proof = written_proof(
-                    stated, f"User|{user_id}", named[commitment], units, salt, path
-                )
+    units, proof = proved(stated, user_id, last)
+    since = [stated.token_id, user_id, last, date, date]
+    entries = [line for (line,) in rows_of(SINCE, since)]
     has_more = len(entries) > MOST_ENTRIES
     return HoldingProof(stated, record, units, proof, entries[:MOST_ENTRIES], has_more)
+
+
+def proved(stated: StatedToken, user_id: UUID, last: int) -> tuple[int, str | None]:
+    """A user's units after entry number `last`, and their proof.
+
+    0 and None: the statement's tree has no leaf that the user's salt opens.
+    """
+    known = rows_of(HOLDER, [stated.token_id, user_id])
+    if not known:
+        return 0, None
+    [(account, salt, padding_key, names)] = known
+    user, number = f"User|{user_id}", stated.statement_id
+    named = {commitment_of(salt, user, name): name for name in names}
+    buckets = array_text({bucket_of(commitment) for commitment in named})
+    leaves = [
+        (owner, bucket, commitment, int(balance))
+        for owner, bucket, commitment, balance in rows_of(
+            LEAVES, [last, stated.token_id, buckets, number, number]
+        )
+    ]
+    own = [leaf for leaf in leaves if leaf[0] == account and leaf[2] in named]
+    if not own:
+        return 0, None
+    [(_, bucket, commitment, units)] = own
+    beside = [of + their.to_bytes(8) for _, b, of, their in leaves if b == bucket]
+    path = bucket_path(beside, commitment + units.to_bytes(8), Padding(padding_key))
+    path += pages_path(stated, bucket)
+    return units, written_proof(stated, user, named[commitment], units, salt, path)
 
 
 def pages_path(stated: StatedToken, bucket: int) -> list[tuple[str, bytes]]:
@@ -148,9 +153,8 @@ HOLDER = """
     FROM (SELECT %s::uuid AS token_id, %s::uuid AS user_id) w
     JOIN issuers_ledgeraccount a ON a.user_id = w.user_id
     JOIN accounts_userholder h ON h.id = a.holder_id
-    LEFT JOIN issuers_holdersalt s
-        ON s.user_id = w.user_id AND s.token_id = w.token_id
-    LEFT JOIN issuers_holdingtree t ON t.token_id = w.token_id
+    JOIN issuers_holdersalt s ON s.user_id = w.user_id AND s.token_id = w.token_id
+    JOIN issuers_holdingtree t ON t.token_id = w.token_id
 """
 LEAVES = """
     SELECT c.account_id, c.bucket, c.commitment, p.balance_after::text
