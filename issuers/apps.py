@@ -15,6 +15,7 @@ class IssuersConfig(AppConfig):
         """Register the models of every room, not only those of `issuers.models`."""
         super().import_models()
         import_module("issuers.register.models")
+        import_module("issuers.register.statement_models")
         import_module("issuers.legacy.models")
         import_module("issuers.compliance.models")
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from django.db import connection
 
-from issuers.register.models import HoldingPage, HoldingTree
+from issuers.register.statement_models import HoldingPage, HoldingTree
 from issuers.register.sumtree import (
     EMPTY,
     EMPTY_BUCKET,

@@ -15,8 +15,8 @@ from uuid import UUID
 
 from issuers.register.holding_trees import TOP, pages_of
 from issuers.register.merkle import siblings
-from issuers.register.models import StatedToken
 from issuers.register.publication import canonical, leaf, tree_of
+from issuers.register.statement_models import StatedToken
 from issuers.register.sumtree import (
     ROOTS_OF_BUCKETS,
     ROOTS_OF_PAGES,

@@ -29,7 +29,12 @@ from django.db import IntegrityError, transaction
 from issuers.register import merkle
 from issuers.register.chains import Chain, digest_after
 from issuers.register.holding_trees import HoldingTrees, Stated
-from issuers.register.models import StatedRows, StatedToken, Statement, StatementKey
+from issuers.register.statement_models import (
+    StatedRows,
+    StatedToken,
+    Statement,
+    StatementKey,
+)
 from partnerapi.core.times import to_rfc3339
 
 EMPTY = hashlib.sha256(b"").digest()

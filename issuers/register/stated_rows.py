@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from django.db import connection
 
-from issuers.register.models import StatedRows
+from issuers.register.statement_models import StatedRows
 from partnerapi.core.chains import rows_of
 from partnerapi.core.times import to_rfc3339
 

@@ -35,7 +35,6 @@ from accounts.approvals.verification import kinds_signed, passkeys_stated
 from accounts.passkeys.models import Passkey
 from issuers.register.chains import Chain, digest_after
 from issuers.register.holding_trees import SETTLED, HoldingTrees
-from issuers.register.models import StatedRows
 from issuers.register.names import name_at
 from issuers.register.publication import publish, trees_of
 from issuers.register.stated_rows import (
@@ -45,6 +44,7 @@ from issuers.register.stated_rows import (
     rows_differ,
     state_rows,
 )
+from issuers.register.statement_models import StatedRows
 from partnerapi.core.chains import rows_of
 from partnerapi.core.database import SCHEMA_FIRST
 

@@ -12,7 +12,7 @@ from typing import Any
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from issuers.register.models import Statement, Witness, WitnessKey
+from issuers.register.statement_models import Statement, Witness, WitnessKey
 from partnerapi.core.times import to_rfc3339
 
 

@@ -8,14 +8,9 @@ from django.db.models.functions import Greatest
 
 from accounts.access import Scope, requires, requires_grant_of
 from issuers import models
-from issuers.register.models import (
-    LedgerTransaction,
-    StatedToken,
-    Statement,
-    TokenLedgerHead,
-    TokenPrice,
-)
+from issuers.register.models import LedgerTransaction, TokenLedgerHead, TokenPrice
 from issuers.register.publication import leaf, path_of, tree_of
+from issuers.register.statement_models import StatedToken, Statement
 from issuers.register.witnesses import witnesses_of
 from issuers.schema.ledger import (
     PRICE_HISTORY,

@@ -4,7 +4,7 @@ import graphene
 from django.utils import timezone
 
 from accounts.access import Scope, check_scope
-from issuers.register.models import Statement
+from issuers.register.statement_models import Statement
 from issuers.register.witnesses import NotWitnessed, acknowledge, witnesses_of
 from partnerapi.core.errors import BadUserInput, NotFound
 from partnerapi.graphql.cost import FOUND, MUTATION, Field

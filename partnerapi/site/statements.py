@@ -6,8 +6,8 @@ from collections.abc import Callable
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from issuers.register.models import Statement
 from issuers.register.publication import published_keys
+from issuers.register.statement_models import Statement
 from issuers.register.witnesses import witnesses_text
 from partnerapi.core.times import to_rfc3339
 from partnerapi.gateway.bills import Bill

@@ -15,8 +15,8 @@ from django.core.management import CommandError, call_command
 from accounts.people.models import UserHolder
 from issuers.register import ledger
 from issuers.register.ledger import Entry
-from issuers.register.models import (
-    HolderBalance,
+from issuers.register.models import HolderBalance
+from issuers.register.statement_models import (
     HolderCommitment,
     HolderSalt,
     HoldingTree,

@@ -18,8 +18,8 @@ from django.utils import timezone
 
 from issuers.compliance import restrictions
 from issuers.compliance.restrictions import Terms
-from issuers.register.models import StatedRows
 from issuers.register.stated_rows import TABLES
+from issuers.register.statement_models import StatedRows
 from issuers.register.statements import private_key, write_statement
 from partnerapi.sandbox.data.approvals import ASKER
 from tests.accounts.test_cash_chains import LARGER

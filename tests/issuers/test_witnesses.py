@@ -14,7 +14,7 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.keys.models import Partner
-from issuers.register.models import Witness, WitnessKey
+from issuers.register.statement_models import Witness, WitnessKey
 from issuers.register.statements import write_statement
 from tests.characters import Ask, World
 
