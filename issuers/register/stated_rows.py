@@ -2,7 +2,7 @@
 
 Each statement covers the rows that came since the one before. The commitment of a row
 is the SHA-256 of a salt and of its line, and the salt an HMAC of the row's key under
-the statement's seed for that table: without the seed a commitment tells nothing. The
+the statement's seed for that table: without the seed a commitment reveals nothing. The
 digest is the SHA-256 of the commitments in the order of their bytes. A table's last
 digest covers all of its statements.
 """
@@ -25,7 +25,7 @@ EVENTS_ARE_KEPT = timedelta(days=30)
 
 
 class Kept(NamedTuple):
-    """A table whose rows are forever: their key, their time, and what may still change.
+    """A table whose rows stay: their key, their time, and what may still change.
 
     `kept` is how long a row stays at least, where old rows are pruned.
     """

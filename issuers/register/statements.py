@@ -202,7 +202,7 @@ def differences(said: dict[str, Any], at: datetime) -> Iterator[str]:
 def table_differences(tables: list[dict[str, Any]], at: datetime) -> Iterator[str]:
     """Tables of a statement whose covered rows have changed."""
     for stated in tables:
-        # Statements of before name the columns, and digest all rows at once.
+        # Older statements name the columns, and digest all rows at once.
         if "columns" not in stated:
             yield from rows_differ(stated, at)
             continue

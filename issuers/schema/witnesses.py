@@ -37,7 +37,7 @@ WITNESSES = Field(
     graphene.List(graphene.NonNull(StatementWitness)),
     cost=FOUND,
     required=True,
-    description="The partners that signed the statement as well, the first first.",
+    description="The partners that signed the statement as well, oldest first.",
 )
 
 
@@ -58,7 +58,7 @@ class AcknowledgeStatementInput(graphene.InputObjectType):
 
 
 class AcknowledgeStatementPayload(graphene.ObjectType):
-    """The statement, and who has witnessed it."""
+    """The statement and its witnesses."""
 
     number = Uint64(required=True, description="Number of the statement.")
     witnesses = WITNESSES

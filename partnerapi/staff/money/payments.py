@@ -28,11 +28,11 @@ from partnerapi.staff.lookup import as_uuid
 
 MAY_PAY = "accounts.add_paymentfile"
 FILES = 20
-"""Of the page, the newest."""
+"""How many the page lists, newest first."""
 
 
 def show_payments(request: HttpRequest) -> HttpResponse:
-    """What waits for the bank; who may orders it to pay the withdrawals chosen."""
+    """The withdrawals that wait; staff with the right order the bank to pay some."""
     if not request.user.has_perm("accounts.view_withdrawal"):
         raise PermissionDenied
     may_pay = request.user.has_perm(MAY_PAY)

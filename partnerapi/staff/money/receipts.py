@@ -1,6 +1,6 @@
 """Unallocated receipts, each with the accounts that it may be meant for.
 
-A suggestion fills in the form of a request; who asks and who decides compare it.
+A suggestion fills in the form of a request; requester and approver compare it.
 """
 
 import re
