@@ -1,5 +1,6 @@
 """Commands for entries that make, move and destroy units."""
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 from django.core.management.base import CommandError
@@ -23,7 +24,7 @@ from issuers.register.ledger import Kind
 from partnerapi.core.commands import DRY_RUN
 
 
-class MoveCommand(RegisterCommand):
+class MoveCommand(RegisterCommand, ABC):
     """Enters a movement between two ledger accounts, or to or from none."""
 
     ends: ClassVar[dict[str, str]]
@@ -47,12 +48,12 @@ class MoveCommand(RegisterCommand):
             )
         add_reason(parser)
 
+    @abstractmethod
     def kind(self, options: dict[str, Any]) -> str:
         """
         Raises:
             CommandError: no kind of entry fits these two ends.
         """
-        raise NotImplementedError
 
     def handle(self, *, symbol, staff, dry_run, request, approval, **options):
         who, token, kind = actor(staff), token_named(symbol), self.kind(options)
