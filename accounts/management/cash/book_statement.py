@@ -5,11 +5,11 @@ from django.core.management.base import CommandError
 
 from accounts.approvals.four_eyes import COMMAND, NotApproved, carrying, is_needed
 from accounts.approvals.models import ApprovalKind
+from accounts.cash.bank_csv import cents
 from accounts.cash.bank_statements import (
     NoClosingBalance,
     OtherBalance,
     book_statement,
-    cents,
     moves,
     statement_title,
 )
