@@ -23,7 +23,7 @@ from issuers.register.statement_models import StatedRows
 from issuers.register.statements import private_key, write_statement
 from partnerapi.sandbox.data.approvals import ASKER
 from tests.accounts.test_cash_chains import LARGER
-from tests.issuers.test_publication import SET_BACK
+from tests.issuers.register import SET_BACK
 from tests.marketdata.trading.trading import (
     buy,
     deposit,
