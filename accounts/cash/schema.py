@@ -191,12 +191,6 @@ class CashEntryConnection(Connection):
         node = CashEntry
 
 
-@dataclass(frozen=True, slots=True)
-class PaidTo:
-    name: str
-    iban: str
-
-
 class Payee(graphene.ObjectType):
     """The bank account that a withdrawal pays."""
 
@@ -239,14 +233,10 @@ class Withdrawal(graphene.ObjectType):
     @needs("id")
     def resolve_payee(withdrawals, info):
         keys = [withdrawal.id for withdrawal in withdrawals]
-        rows = PayeeRow.objects.filter(pk__in=keys)
-        found = {
-            str(pk): PaidTo(*stated)
-            for pk, *stated in rows.values_list("pk", "name", "iban")
-        }
+        found = {str(row.pk): row for row in PayeeRow.objects.filter(pk__in=keys)}
         for (name, id), row in (info.context.trial or {}).items():
             if name == "Payee":
-                found[id] = PaidTo(row.name, row.iban)
+                found[id] = row
         return [found.get(str(key)) for key in keys]
 
     @needs("id")
@@ -437,14 +427,15 @@ class Mutation(graphene.ObjectType):
     def resolve_request_withdrawal(roots, info, input):
         caller = info.context.caller
         account = own_account(caller, input["account_id"])
+        payee = payee_of(input["payee"]) if input.get("payee") else None
         trial = info.context.trial
         if trial is not None:
             tried = try_withdrawal(account, input["amount"], input["reference"])
             would_be(trial, "Withdrawal", tried)
-            if input.get("payee"):
-                name, iban = payee_of(input["payee"])
-                payee = PayeeRow(withdrawal=tried, name=name, iban=iban)
-                would_be(trial, "Payee", payee)
+            if payee:
+                name, iban = payee
+                row = PayeeRow(withdrawal=tried, name=name, iban=iban)
+                would_be(trial, "Payee", row)
             return [Requested(str(tried.pk))]
         try:
             with name_locked_row():
@@ -453,7 +444,7 @@ class Mutation(graphene.ObjectType):
                     input["amount"],
                     input["reference"],
                     caller.login,
-                    payee_of(input["payee"]) if input.get("payee") else None,
+                    payee,
                 )
         except LockTimeout as error:
             raise RequestTimeout(
