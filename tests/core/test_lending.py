@@ -10,9 +10,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import psycopg
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connection
 
 from partnerapi.core.postgresql import lending
+from partnerapi.core.postgresql.base import NEW_EVENTS
 from partnerapi.core.postgresql.faults import Busy
 from partnerapi.core.postgresql.lending import Lender
 from tests.waiting import until
@@ -221,3 +222,20 @@ def test_a_server_that_refuses_one_more_is_not_away(lender: Lender):
     assert not lender.outage.is_on
     lender.give_back(loan)
     assert lender.taken == 0
+
+
+@pytest.mark.django_db
+def test_events_that_were_lost_hide_no_outage(
+    lender: Lender, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(lending, "lender", lender)
+    own = connection.copy()
+    with own.cursor() as cursor:
+        cursor.execute(
+            "BEGIN; DO $$ BEGIN RAISE INFO 'events' "
+            f"USING ERRCODE = '{NEW_EVENTS}'; END $$"
+        )
+    own.close()
+    lender.outage.is_on = True
+    with pytest.raises(OperationalError, match="does not answer"):
+        own.cursor()

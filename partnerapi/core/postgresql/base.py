@@ -71,7 +71,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def get_new_connection(self, conn_params: dict[str, Any]) -> lending.Raw:
         raw = self.get_connection(conn_params)
         raw.add_notice_handler(self.hear)
-        self.is_unconfirmed = self.has_news = False
         return raw
 
     def get_connection(self, conn_params: dict[str, Any]) -> lending.Raw:
@@ -106,6 +105,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
             raise
 
     def _close(self) -> None:
+        # What was heard is of this connection, and the next one may never be made.
+        self.is_unconfirmed = self.has_news = False
         loan, self.loan = self.loan, None
         if loan is None:
             super()._close()  # type: ignore[misc]
