@@ -5,16 +5,14 @@ moves under its book's lock, once it is due, so that two clocks at a time do no 
 """
 
 import logging
-import socket
 from collections.abc import Callable
-from os import getpid
 from threading import Event
 
 from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
 from marketdata.trading import controls, market, phases
-from partnerapi.core.database import execute, rows_of
+from partnerapi.core.lease import Lease
 from partnerapi.core.metrics import CLOCK_LOOKS
 from partnerapi.core.outages import Outage
 
@@ -28,7 +26,7 @@ class Clock:
     """Moves markets that are due, ends orders whose time is over, and fires timers."""
 
     def __init__(self) -> None:
-        self.holder = f"{socket.gethostname()}:{getpid()}"
+        self.lease = Lease("trading_clocklease", LEASE_SECONDS)
         self.is_ours = False
         self.outage = Outage(
             logger,
@@ -40,7 +38,7 @@ class Clock:
         """Look until `stopping` is set, then give the lease back."""
         while not stopping.wait(LOOK_SECONDS):
             self.attempt(self.look)
-        self.attempt(self.release)
+        self.attempt(self.lease.release)
         connection.close()
 
     def attempt(self, step: Callable[[], None]) -> None:
@@ -55,7 +53,7 @@ class Clock:
 
     def look(self) -> None:
         """Take or renew the lease; with it, do what is due."""
-        was_ours, self.is_ours = self.is_ours, bool(rows_of(TAKE, [self.holder]))
+        was_ours, self.is_ours = self.is_ours, self.lease.take()
         if self.is_ours != was_ours:
             logger.info(
                 "This clock moves the markets"
@@ -67,18 +65,3 @@ class Clock:
             market.expire_due(timezone.now())
             controls.fire_due()
             CLOCK_LOOKS.inc()
-
-    def release(self) -> None:
-        execute(RELEASE, [self.holder])
-
-
-TAKE = f"""
-    INSERT INTO trading_clocklease AS lease (id, holder, since, until)
-    VALUES (1, %s, clock_timestamp(), clock_timestamp() + '{LEASE_SECONDS} s')
-    ON CONFLICT (id) DO UPDATE SET holder = EXCLUDED.holder, until = EXCLUDED.until,
-        since = CASE lease.holder WHEN EXCLUDED.holder THEN lease.since
-            ELSE EXCLUDED.since END
-    WHERE lease.holder = EXCLUDED.holder OR lease.until <= clock_timestamp()
-    RETURNING id
-"""
-RELEASE = "UPDATE trading_clocklease SET until = clock_timestamp() WHERE holder = %s"

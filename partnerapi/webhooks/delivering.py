@@ -13,8 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from os import getpid
-from socket import gethostname
 from threading import Event as Flag
 from threading import Thread
 from time import monotonic
@@ -32,6 +30,7 @@ from issuers.models.events import Event
 from partnerapi.core import news
 from partnerapi.core.channels import ChannelListener
 from partnerapi.core.database import execute, rows_of
+from partnerapi.core.lease import Lease
 from partnerapi.core.metrics import WEBHOOK_ATTEMPTS, WEBHOOK_LOOKS
 from partnerapi.core.outages import Outage
 from partnerapi.webhooks.messages import message_of, test_message
@@ -79,7 +78,7 @@ class Courier:
 
     def __init__(self, trust: ssl.SSLContext | None = None) -> None:
         self.trust = trust or ssl.create_default_context()
-        self.holder = f"{gethostname()}:{getpid()}"
+        self.lease = Lease("partnerapi_webhooklease", LEASE_SECONDS)
         self.is_ours = False
         self.stopping = Flag()
         self.renewed_at = self.pruned_at = 0.0
@@ -124,7 +123,7 @@ class Courier:
         finally:
             if self.at_work:
                 await asyncio.wait(self.at_work.values(), timeout=SECONDS + 1)
-            await self.ask(execute, RELEASE, [self.holder])
+            await self.ask(self.lease.release)
             await asyncio.to_thread(listening.join)
             self.threads.shutdown()
 
@@ -148,7 +147,7 @@ class Courier:
         """Take or renew the lease; with it, serve the endpoints that are due."""
         if monotonic() - self.renewed_at >= RENEW_SECONDS:
             was_ours = self.is_ours
-            self.is_ours = bool(await self.ask(rows_of, TAKE, [self.holder]))
+            self.is_ours = bool(await self.ask(self.lease.take))
             self.renewed_at = monotonic()
             if self.is_ours != was_ours:
                 logger.info(
@@ -303,18 +302,6 @@ def end(endpoint: WebhookEndpoint, reason: str) -> None:
         logger.warning("Webhook endpoint %s is off: %s", endpoint.pk, reason)
 
 
-TAKE = f"""
-    INSERT INTO partnerapi_webhooklease AS lease (id, holder, since, until)
-    VALUES (1, %s, clock_timestamp(), clock_timestamp() + '{LEASE_SECONDS} s')
-    ON CONFLICT (id) DO UPDATE SET holder = EXCLUDED.holder, until = EXCLUDED.until,
-        since = CASE lease.holder WHEN EXCLUDED.holder THEN lease.since
-            ELSE EXCLUDED.since END
-    WHERE lease.holder = EXCLUDED.holder OR lease.until <= clock_timestamp()
-    RETURNING id
-"""
-RELEASE = (
-    "UPDATE partnerapi_webhooklease SET until = clock_timestamp() WHERE holder = %s"
-)
 DUE = """
     SELECT e.id, h.last_sequence, e.position, e.test_at IS NOT NULL
     FROM partnerapi_webhookendpoint e

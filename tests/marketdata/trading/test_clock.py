@@ -46,7 +46,7 @@ def changes(two: Two) -> list[str]:
 
 def named(holder: str) -> Clock:
     made = Clock()
-    made.holder = holder
+    made.lease.holder = holder
     return made
 
 
@@ -58,7 +58,7 @@ def test_one_clock_works_and_another_one_waits(two: Two):
     since = ClockLease.objects.get().since
     one.look()
     assert ClockLease.objects.get().since == since
-    one.release()
+    one.lease.release()
     other.look()
     assert other.is_ours
     one.look()
@@ -81,7 +81,7 @@ def test_doctor_names_the_clock(two: Two):
     one.look()
     [works] = jobs.market_clock()
     assert (works.state, "one" in works.says) == ("ok", True)
-    one.release()
+    one.lease.release()
     [stands] = jobs.market_clock()
     assert "run_market_clock" in stands.remedy
 
