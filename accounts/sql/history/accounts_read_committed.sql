@@ -16,7 +16,7 @@
 --     register_keep_delivered, register_keep_holder, register_keep_issuer,
 --     register_keep_judged, register_keep_token, register_keep_user, register_note,
 --     register_open_accounts, register_read, register_states, register_write,
---     trading_change_phase, trading_lock, trading_open, trading_undo,
+--     trading_block, trading_change_phase, trading_lock, trading_open, trading_undo,
 --     update_industry_of_issuers
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.accounts_read_committed()

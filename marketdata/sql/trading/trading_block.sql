@@ -19,11 +19,7 @@ DECLARE
         WHERE p.id = of_partner AND p.login = asked_by);
     made uuid;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'This is done in a transaction that is READ '
-        'COMMITTED: the snapshot of another does not show what was committed since, '
-        'such as a freeze.' USING ERRCODE = 'restrict_violation';
-    END IF;
+    PERFORM accounts_read_committed();
     IF NOT by_partner THEN
         PERFORM accounts_staff_with(asked_by, 'trading.change_market');
     END IF;

@@ -8,7 +8,8 @@
 -- raises: restrict_violation
 -- locks: accounts_account (FOR SHARE), accounts_cashhead (FOR NO KEY UPDATE),
 --     issuers_ledgeraccount (FOR SHARE), issuers_tokenledgerhead (FOR UPDATE),
---     marketdata_orderbookhead (FOR NO KEY UPDATE)
+--     marketdata_orderbookhead (FOR NO KEY UPDATE),
+--     orders of partner (advisory, shared)
 CREATE OR REPLACE FUNCTION public.trading_write(
     of_token uuid, judged_at timestamp with time zone, kinds text[], orders uuid[],
     messages integer[], units bigint[], limits bigint[], reasons text[], actors text[],
@@ -85,6 +86,13 @@ BEGIN
     END IF;
     SELECT h.last_seq INTO entry FROM issuers_tokenledgerhead h
         WHERE h.token_id = of_token FOR UPDATE;
+    -- A call that skips trading_read, too, keeps a block of orders waiting.
+    PERFORM pg_advisory_xact_lock_shared(
+        hashtextextended('orders of partner' || p.partner_id, 0))
+    FROM (SELECT a.partner_id FROM accounts_account a WHERE a.id = ANY (accounts)
+        UNION SELECT o.partner_id FROM unnest(kinds, orders) AS s (kind, id)
+        JOIN trading_order o ON o.id = s.id WHERE s.kind = 'ORDER_AMENDED'
+        ORDER BY partner_id) p;
     IF cardinality(accounts) > 0 THEN
         PERFORM FROM accounts_account a
             WHERE a.id = ANY (accounts) ORDER BY a.id FOR SHARE;

@@ -3,14 +3,16 @@
 import uuid
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from threading import Event
 from typing import Any
 from uuid import UUID
 
 import pytest
+from django.db import transaction
 
 from accounts.accounts.models import Account
 from issuers.models import Token
-from marketdata.trading import phases
+from marketdata.trading import controls, phases
 from marketdata.trading.models import Execution, Order
 from marketdata.trading.queues import BUY, SELL
 from marketdata.trading.writing import WRITE
@@ -19,6 +21,7 @@ from tests.approved import asker, desk
 from tests.marketdata.trading.test_tampering import Traded, refused
 from tests.marketdata.trading.trading import (
     as_committed,
+    buy,
     deposit,
     give,
     new_clients,
@@ -27,6 +30,8 @@ from tests.marketdata.trading.trading import (
     placed,
     sell,
 )
+from tests.threads import in_threads
+from tests.waiting import until_waiting_for_a_lock
 
 pytestmark = pytest.mark.django_db
 Step = tuple[str, UUID, int, int | None, int | None, str | None, str]
@@ -65,6 +70,10 @@ class Forger:
         self.new.append((id, account.pk, side, in_force, expires_at, None))
         self.steps.append(("ORDER_ACCEPTED", id, 1, units, price, None, self.actor))
         return id
+
+    def amend(self, order: Order, units: int, price: int) -> None:
+        login = order.partner.login
+        self.steps.append(("ORDER_AMENDED", order.pk, 1, units, price, None, login))
 
     def fill(self, order: Order, units: int) -> None:
         self.steps.append(("ORDER_TRADED", order.pk, 1, units, None, None, self.actor))
@@ -307,3 +316,30 @@ def test_a_call_has_an_end(traded: Traded):
     ] * 5_001
     with refused("5,000 steps"):
         forger.write()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_amended", [False, True])
+def test_a_call_without_a_read_waits_for_a_block_under_way(is_amended: bool):
+    token, [account] = new_market(), new_clients(1)
+    deposit(account, 1_000)
+    order = placed(token, buy(account, 1, 90))
+    blocked = Event()
+
+    def work(number: int) -> None:
+        if number == 0:
+            with transaction.atomic():
+                controls.block(account.partner_id, None, None, account.partner.login)
+                blocked.set()
+                until_waiting_for_a_lock()
+            return
+        blocked.wait()
+        with refused("the rule of blocks"):
+            forger = Forger(token)
+            if is_amended:
+                forger.amend(order, 2, 90)
+            else:
+                forger.take(account, BUY, 1, 90)
+            forger.write()
+
+    assert in_threads(2, work) == []
