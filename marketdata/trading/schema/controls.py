@@ -108,13 +108,14 @@ def check_timer(context, input):
         )
 
 
-def check_number(caller):
+def check_number(caller, account, token):
     """
     Raises:
-        BadUserInput: too many blocks of the partner stand.
+        BadUserInput: too many blocks of the partner stand, and this one does not.
     """
     own = controls.standing_of(caller.partner_id).filter(is_staff=False)
-    if own.count() >= controls.MOST_BLOCKS:
+    stands = own.filter(account=account, token=token).exists()
+    if not stands and own.count() >= controls.MOST_BLOCKS:
         raise BadUserInput(
             f"You have {controls.MOST_BLOCKS} blocks; release some, or block all your "
             "orders.",
@@ -129,7 +130,7 @@ def block(caller, account, token):
     Raises:
         BadUserInput
     """
-    check_number(caller)
+    check_number(caller, account, token)
     return controls.block(caller.partner_id, account, token, caller.login)
 
 
@@ -196,7 +197,7 @@ class Mutation(graphene.ObjectType):
         caller = info.context.caller
         account, token = inputs.scope_named(caller, input)
         if info.context.trial is not None:
-            check_number(caller)
+            check_number(caller, account, token)
             return [controls.would_be(caller.partner_id, account, token, caller.login)]
         with within_time():
             made = block(caller, account, token)

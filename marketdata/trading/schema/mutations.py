@@ -17,7 +17,7 @@ from marketdata.trading.models import Order as OrderModel
 from marketdata.trading.models import OrderStatus
 from marketdata.trading.schema import inputs
 from marketdata.trading.schema.answers import OrderRow, execution_rows, refusals_of
-from marketdata.trading.schema.controls import block
+from marketdata.trading.schema.controls import block, check_number
 from marketdata.trading.schema.orders import Execution, Order
 from marketdata.trading.schema.timing import within_time
 from partnerapi.core.errors import (
@@ -433,6 +433,8 @@ class Mutation(graphene.ObjectType):
         if token:
             orders = orders.filter(token=token)
         if is_trial_of(info.context):
+            if input["block"]:
+                check_number(caller, account, token)
             count = orders.filter(status=OrderStatus.OPEN).count()
             return [Cancelled(count, input["block"])]
         by = OrderStatusReason.BY_PARTNER, caller.login

@@ -121,6 +121,20 @@ def test_a_block_that_is_tried_does_not_stand_and_needs_the_scope(
     assert not OrderBlock.objects.exists()
 
 
+def test_a_block_that_stands_is_set_once_more_where_no_other_may_be(
+    trading: Trading, partner: Ask, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(controls, "MOST_BLOCKS", 1)
+    assert once(partner, CANCEL, block=True).data
+    assert once(partner, CANCEL, block=True).data
+    assert once(partner, BLOCK).data
+    of = {"accountID": f"Account|{trading.buyer.pk}"}
+    assert once(partner, BLOCK, **of).code == "BAD_USER_INPUT"
+    tried = {"input": {**of, "block": True}}
+    answer = partner(CANCEL, tried, **{"X-Validate-Only": "true"})
+    assert answer.code == "BAD_USER_INPUT"
+
+
 def test_whom_blocks_stop_is_as_their_rows_say(db: None):
     """Random blocks of two partners, by both and by staff, against four lines."""
     chance = random.Random(39)
