@@ -24,7 +24,7 @@ from partnerapi.core.lock_waits import LockTimeout, name_locked_row
 logger = logging.getLogger(__name__)
 
 MOST_BLOCKS = 100
-"""Of a partner that stand, of its own."""
+"""Blocks that a partner may have set at a time."""
 
 
 def standing_of(partner_id: UUID | str) -> QuerySet[OrderBlock]:

@@ -107,7 +107,7 @@ APPLICATION: Mapping[str, str] = {
     "issuers_eventhead": READ,
     "issuers_formerissuer": READ,
     "issuers_holderbalance": READ,
-    # Whoever signs statements keeps the trees of holdings.
+    # The process that signs statements keeps the trees of holdings.
     "issuers_holdercommitment": "SELECT, INSERT, UPDATE (until)",
     "issuers_holdersalt": APPEND,
     "issuers_holdingpage": APPEND,

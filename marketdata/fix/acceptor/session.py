@@ -317,7 +317,7 @@ class LiveSession:
 
     def on_disconnect(self) -> None:
         """The engine's session has ended."""
-        # The engine disconnects without a word only who was silent for too long.
+        # Only a client that was silent for too long is disconnected without a Logout.
         self.logout_reason = self.logout_reason or self.end_reason or SILENT
         # A logged-out session would also refuse the CompID's next Logon.
         self.engine_session.allow_logons()

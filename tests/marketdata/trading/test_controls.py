@@ -16,7 +16,7 @@ from accounts.accounts.models import Account
 from accounts.approvals.models import ApprovalKind
 from accounts.keys.models import Partner
 from issuers.models import Token
-from marketdata.trading import controls, judging, locked, market
+from marketdata.trading import controls, locked, market
 from marketdata.trading.errors import OrdersBlocked
 from marketdata.trading.models import Order, OrderBlock
 from partnerapi.core.database import value_of
@@ -211,7 +211,6 @@ def test_the_database_refuses_blocked_orders_too(
     deposit(account, 1_000)
     order = placed(token, buy(account, 2, 100))
     controls.block(account.partner_id, None, None, account.partner.login)
-    monkeypatch.setattr(judging, "OrdersBlocked", ZeroDivisionError)
     monkeypatch.setattr(
         locked.Client, "is_blocked", property(lambda client: False), raising=True
     )
