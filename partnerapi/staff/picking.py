@@ -137,6 +137,45 @@ class Picker(forms.TextInput):
         super().__init__({"data-pick": kind, "autocomplete": "off"})
 
 
+class TokenField(forms.CharField):
+    """A token by its symbol."""
+
+    def __init__(self, pick: str = "token", **more: Any) -> None:
+        usual: dict[str, Any] = {
+            "label": "Token",
+            "max_length": 20,
+            "help_text": "Symbol",
+        }
+        super().__init__(widget=Picker(pick), **usual | more)
+
+    def clean(self, value: Any) -> Token | None:
+        symbol = super().clean(value).strip().upper()
+        if not symbol:
+            return None
+        rows = Token.objects.select_related("issuer", "ledger_head")
+        if token := rows.filter(symbol=symbol).first():
+            return token
+        raise forms.ValidationError(f"There is no token {symbol}.")
+
+
+class PartnerField(forms.CharField):
+    """A partner by its login."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            label="Partner",
+            max_length=100,
+            help_text="Login",
+            widget=Picker("partner"),
+        )
+
+    def clean(self, value: Any) -> Partner:
+        login = super().clean(value).strip()
+        if partner := Partner.objects.filter(login=login).first():
+            return partner
+        raise forms.ValidationError(f"There is no partner {login}.")
+
+
 def offer(request: HttpRequest, kind: str) -> JsonResponse:
     """What a field of this kind may take, for the beginning `q` of what is typed."""
     if kind not in PICKS:

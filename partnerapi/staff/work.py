@@ -50,10 +50,9 @@ from partnerapi.core import lock_waits
 from partnerapi.core.database import constraint_of
 from partnerapi.core.form_fields import EurosField, WholeField
 from partnerapi.core.money import plural
-from partnerapi.staff.approvals.filing import PartnerField
 from partnerapi.staff.home import NIGHTLY
 from partnerapi.staff.lookup import as_uuid
-from partnerapi.staff.picking import Picker
+from partnerapi.staff.picking import PartnerField, Picker, TokenField
 
 CHECK_SECONDS = 3600
 """A check that no worker has begun within them is not begun any more."""
@@ -148,9 +147,7 @@ class MarketForm(WorkForm):
         "token", "opens", "closes", "weekdays_only", "reference_price", "tick", "lot",
         "collar",
     ]  # fmt: skip
-    token = forms.CharField(
-        label="Token", max_length=20, help_text="Symbol", widget=Picker("token")
-    )
+    token = TokenField()
     opens = forms.TimeField(label="Opens", initial=time(9), help_text="HH:MM")
     closes = forms.TimeField(
         label="Closes",
@@ -181,12 +178,6 @@ class MarketForm(WorkForm):
         help_text="Greatest distance of limits from the reference price.",
     )  # fmt: skip
     note = "Permanent: the levels of the outside feed leave the book at once."
-
-    def clean_token(self) -> Token:
-        symbol = self.cleaned_data["token"].strip().upper()
-        if token := Token.objects.filter(symbol=symbol).first():
-            return token
-        raise forms.ValidationError(f"There is no token {symbol}.")
 
     def do(self, user: User) -> Done:
         asked = self.cleaned_data

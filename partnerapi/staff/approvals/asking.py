@@ -9,10 +9,9 @@ from django.core.management.base import CommandError
 
 from accounts.approvals.models import REASON_LENGTH
 from issuers.management.register_command import account_named
-from issuers.models import Token
 from issuers.register.approvals import entry_content, entry_title
 from issuers.register.ledger import Entry
-from partnerapi.staff.picking import Picker
+from partnerapi.staff.picking import TokenField
 
 
 class AskForm(forms.Form):
@@ -39,16 +38,7 @@ class OfToken(AskForm):
     """Something of a token's register; its reason stands there, too."""
 
     field_order = ["token", "units", "entry", "source", "target", "price", "origin"]
-    token = forms.CharField(
-        label="Token", max_length=20, help_text="Symbol", widget=Picker("token")
-    )
-
-    def clean_token(self) -> Token:
-        symbol = self.cleaned_data["token"].strip().upper()
-        tokens = Token.objects.select_related("issuer", "ledger_head")
-        if token := tokens.filter(symbol=symbol).first():
-            return token
-        raise forms.ValidationError(f"There is no token {symbol}.")
+    token = TokenField()
 
     def of_entry(self, entry: Entry) -> tuple[Mapping[str, Any], str]:
         token = self.cleaned_data["token"]

@@ -36,7 +36,7 @@ from accounts.cash.suspense import (
 from accounts.cash.withdrawals import content_of, title_of
 from accounts.desk.invitations import desk_content, desk_title
 from accounts.keys.approvals import key_content, key_title
-from accounts.keys.models import ApiKey, Partner
+from accounts.keys.models import ApiKey
 from accounts.people.models import User
 from issuers.compliance.rules import RuleRefused
 from issuers.grants import grant_content, grant_title
@@ -58,7 +58,7 @@ from partnerapi.staff.approvals.kinds import KINDS
 from partnerapi.staff.approvals.market_forms import BustForm, ReleaseForm, ReopenForm
 from partnerapi.staff.approvals.rule_forms import LiftingForm, RuleForm
 from partnerapi.staff.lookup import as_uuid, link
-from partnerapi.staff.picking import Picker
+from partnerapi.staff.picking import PartnerField, Picker
 
 MOST_DAYS = 3650
 MOST_OVERLAP_HOURS = 30 * 24
@@ -151,24 +151,6 @@ class PriceForm(OfToken):
         token, cents = asked["token"], int(asked["price"] * 100)
         content = price_content(token.pk, cents, asked["origin"])
         return content, price_title(token, cents)
-
-
-class PartnerField(forms.CharField):
-    """A partner by its login."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            label="Partner",
-            max_length=100,
-            help_text="Login",
-            widget=Picker("partner"),
-        )
-
-    def clean(self, value: Any) -> Partner:
-        login = super().clean(value).strip()
-        if partner := Partner.objects.filter(login=login).first():
-            return partner
-        raise forms.ValidationError(f"There is no partner {login}.")
 
 
 class KeyForm(AskForm):

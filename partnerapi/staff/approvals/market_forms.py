@@ -11,13 +11,11 @@ from marketdata.trading.models import Execution, Market, OrderBlock, Phase
 from marketdata.trading.phases import reopening_content, reopening_title
 from partnerapi.core.form_fields import WholeField
 from partnerapi.staff.approvals.asking import AskForm, OfToken
-from partnerapi.staff.picking import Picker
+from partnerapi.staff.picking import TokenField
 
 
 class ReopenForm(OfToken):
-    token = forms.CharField(
-        label="Token", max_length=20, help_text="Symbol", widget=Picker("halted")
-    )
+    token = TokenField("halted")
     phase = forms.ChoiceField(
         label="Reopen as",
         choices=[

@@ -29,12 +29,11 @@ from issuers.compliance import restrictions
 from issuers.compliance.holders import approve_holder, end_approval
 from issuers.compliance.models import ApprovedHolder, Restriction
 from issuers.compliance.restrictions import Terms
-from issuers.models import Token
 from issuers.models.tokens import MAX_UNITS
 from issuers.register.models import REASON_LENGTH
 from partnerapi.core import lock_waits
 from partnerapi.core.form_fields import WholeField
-from partnerapi.staff.picking import Picker
+from partnerapi.staff.picking import TokenField
 
 LAST = 20
 """The most of each list that the page shows."""
@@ -55,31 +54,12 @@ class LaterField(forms.DateTimeField):
         return at
 
 
-class TokenField(forms.CharField):
-    """A token by its symbol."""
-
-    widget = Picker("token")
-
-    def clean(self, value: Any) -> Token | None:
-        symbol = super().clean(value).strip().upper()
-        if not symbol:
-            return None
-        if token := Token.objects.filter(symbol=symbol).first():
-            return token
-        raise forms.ValidationError(f"There is no token {symbol}.")
-
-
 class RestrictForm(forms.Form):
     """A freeze, a lock-up or a pledge."""
 
     prefix = "restrict"
     kind = forms.ChoiceField(label="Restriction", choices=Restriction.Kind.choices)
-    token = TokenField(
-        label="Token",
-        max_length=20,
-        required=False,
-        help_text=("Leave blank for every token"),
-    )
+    token = TokenField(required=False, help_text="Leave blank for every token")
     units = WholeField(
         label="Units",
         min_value=1,
@@ -145,7 +125,7 @@ class ApproveForm(forms.Form):
     """A token whose units the holder may acquire, where holders need an approval."""
 
     prefix = "approve"
-    token = TokenField(label="Token", max_length=20, help_text="Symbol")
+    token = TokenField()
     until = LaterField("Until, UTC", "Leave blank for no end.")
 
     def carry_out(self, user: User, actor: str) -> str:
