@@ -100,6 +100,7 @@ def test_a_market_shows_its_phase_its_prices_and_its_trades(traded: Traded, staf
     assert f'<a href="{traded.page}">{traded.token.symbol}</a>' in wall.text
     [card] = wall.context["markets"]
     assert (card.last, card.bid, card.ask) == ("€1.00", "—", "€1.00")
+    assert card.change == "0.00 %"
     assert (card.volume, card.value, card.alerts) == (5, "€5.00", ["No bids"])
     assert traded.page in staff.get(traded.page.replace("market", "book")).text
 

@@ -106,7 +106,8 @@ def card(
     before = prices[0] if prices else None
     change = ""
     if last is not None and before:
-        change = f"{100 * (last - before) / before:+.2f} %".replace("-", "−")
+        percent = round(100 * (last - before) / before, 2)
+        change = f"{percent:+.2f} %".replace("-", "−") if percent else "0.00 %"
     bid = book.bids[0].price if book.bids else None
     ask = book.asks[0].price if book.asks else None
     is_today = day is not None and day.day == day_of(at)
