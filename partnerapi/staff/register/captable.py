@@ -264,7 +264,7 @@ def by_class(table: CapitalizationTable, tokens: dict[str, Token]) -> Bar:
         ],
         number=euros,
         head="Class",
-        unit="value held",
+        unit="value held, euros",
         empty="No class has a price and a holder.",
     )
 
@@ -285,7 +285,7 @@ def by_holder(table: CapitalizationTable, largest: list[HolderRow]) -> Bar:
         "Largest holders",
         [*parts, Part("All others", rest, "", True)],
         number=euros,
-        unit="value held",
+        unit="value held, euros",
         empty="No holder has units with a price.",
     )
 

@@ -111,7 +111,7 @@ def by_class(tokens: list[Token]) -> Bar:
         ],
         number=euros,
         head="Class",
-        unit="value",
+        unit="value, euros",
         empty="No class has units and a price.",
     )
 
