@@ -98,7 +98,7 @@ class AccountForm(WorkForm):
         help_text="Email or wallet address, LEI or id of a user",
         widget=Picker("person"),
     )
-    note = "The account is PENDING until you activate it."
+    note = "The account is pending until you activate it."
 
     def do(self, user: User) -> Done:
         partner = self.cleaned_data["partner"]

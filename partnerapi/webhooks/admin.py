@@ -14,7 +14,7 @@ class WebhookEndpointAdmin(ReadOnlyAdmin):
     list_select_related = ["key__partner"]
     list_filter = [("ended_at", admin.EmptyFieldListFilter), "key__partner"]
     search_fields = ["url"]
-    search_help_text = "An address"
+    search_help_text = "Part of an address"
     ordering = ["-id"]
     show_full_result_count = False
     fields = [
@@ -34,7 +34,7 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
     list_select_related = ["endpoint"]
     list_filter = ["status"]
     search_fields = ["endpoint__url"]
-    search_help_text = "An address"
+    search_help_text = "Part of an address"
     ordering = ["-id"]
     show_full_result_count = False
     fields = [

@@ -166,7 +166,7 @@ def prices_and_volume(token: Token, at: datetime) -> list[Chart]:
         labels,
         day_ticks(days),
         columns=[Series("Units", "column", [int(row[1]) for row in found])],
-        empty="Nothing was traded in these days.",
+        empty=f"Nothing was traded in the last {DAYS} days.",
     )
     return [price, volume]
 
