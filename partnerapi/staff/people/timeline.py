@@ -86,6 +86,7 @@ class Happening:
         return "; ".join(
             f"{name}: {was.get(name) or '—'} → {became.get(name) or '—'}"
             for name in columns
+            if was.get(name) or became.get(name)
         )
 
     def link(self, user: User) -> str:
