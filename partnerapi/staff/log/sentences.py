@@ -98,7 +98,7 @@ def sentence(fold: Fold, people: dict[str, str]) -> Sentence:
         who = f"The request of {who}"
     verb, thing, rest = said_of(line)
     if fold.count > 1:
-        thing, rest = plural(fold.count, (line.kind or "line").lower()), ""
+        thing, rest = plural(fold.count, lowered(line.kind or "line")), ""
         if line.what.startswith("Entry"):
             verb, thing = "recorded", f"{fold.count:,} register entries"
         elif line.what.startswith("Price"):
@@ -111,12 +111,9 @@ def said_of(line: Line) -> tuple[str, str, str]:
     """The verb, what it was done to, and the rest of the sentence."""
     what, after = line.what, line.after or ""
     name = line.name or line.object or ""
-    thing = f"{(line.kind or '').lower()} {name}".strip()
+    thing = f"{lowered(line.kind or '')} {name}".strip()
     if what in TITLED:
-        title = line.name or after
-        if title[1:2].islower():
-            title = title[0].lower() + title[1:]
-        return VERBS[what], f"the {title}", ""
+        return VERBS[what], f"the {lowered(line.name or after)}", ""
     if what == "Status":
         return (
             VERBS[what],
@@ -160,8 +157,13 @@ def said_of(line: Line) -> tuple[str, str, str]:
         row, verb, done, reason = found.groups()
         return verb.lower(), f"{done}, {row}", reason
     if what.startswith("Page: "):
-        return VERBS[what], f"{(line.kind or '').lower()} {after}".strip(), ""
+        return VERBS[what], f"{lowered(line.kind or '')} {after}".strip(), ""
     return VERBS.get(what, what), thing, ""
+
+
+def lowered(title: str) -> str:
+    """As it stands within a sentence; FIX and API keep their capitals."""
+    return title[0].lower() + title[1:] if title[1:2].islower() else title
 
 
 def said(line: Line) -> dict[str, str]:
