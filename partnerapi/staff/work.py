@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 from axes.utils import reset
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.exceptions import PermissionDenied
@@ -148,11 +149,17 @@ class MarketForm(WorkForm):
         "collar",
     ]  # fmt: skip
     token = TokenField()
-    opens = forms.TimeField(label="Opens", initial=time(9), help_text="HH:MM")
+    opens = forms.TimeField(
+        label=f"Opens, {settings.MARKET_TIME_ZONE}",
+        initial=time(9),
+        help_text="HH:MM",
+        widget=forms.TimeInput(format="%H:%M"),
+    )
     closes = forms.TimeField(
-        label="Closes",
+        label=f"Closes, {settings.MARKET_TIME_ZONE}",
         initial=time(17, 30),
         help_text="HH:MM. The same time twice means all day, ending then.",
+        widget=forms.TimeInput(format="%H:%M"),
     )
     weekdays_only = forms.BooleanField(
         label="Only from Monday to Friday", required=False, initial=True

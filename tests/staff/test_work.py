@@ -98,6 +98,9 @@ def test_compids_are_assigned(staff: Client):
 
 
 def test_a_market_is_opened(staff: Client):
+    asked = staff.get("/admin/do/open-market/").text
+    assert 'value="09:00"' in asked
+    assert "Opens, Europe/Paris" in asked
     token = Token.objects.create(
         issuer=new_issuer(),
         symbol="OPENME",
