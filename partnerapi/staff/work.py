@@ -96,7 +96,7 @@ class AccountForm(WorkForm):
     client = forms.CharField(
         label="Client",
         max_length=254,
-        help_text="Email or wallet address, LEI or id of a user",
+        help_text="Email or wallet address, LEI or id. Type a name to choose a user.",
         widget=Picker("person"),
     )
     note = "The account is pending until you activate it."
@@ -213,7 +213,10 @@ class CancelForm(WorkForm):
     field_order = ["order", "account", "token", "partner"]
     order = forms.CharField(label="Order", required=False, help_text="Id")
     account = forms.CharField(
-        label="Account", required=False, help_text="Id", widget=Picker("account")
+        label="Account",
+        required=False,
+        help_text="Id. Type the client's name to choose an account.",
+        widget=Picker("account"),
     )
     token = forms.CharField(
         label="Token", required=False, help_text="Symbol", widget=Picker("token")
@@ -294,7 +297,8 @@ class UnlockForm(WorkForm):
 class CheckForm(WorkForm):
     field_order = ["check"]
     check = forms.ChoiceField(
-        label="Check", choices=[(job, job.replace("_", " ")) for job in NIGHTLY]
+        label="Check",
+        choices=[(job, job.replace("_", " ").capitalize()) for job in NIGHTLY],
     )
     note = "A worker begins within seconds. The list of job runs shows the result."
 
