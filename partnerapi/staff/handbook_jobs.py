@@ -46,7 +46,7 @@ JOBS: Mapping[str, Job] = {
             "decide", "Decide a request", "accounts/approvalrequest/?status=ALL",
             "accounts.view_approvalrequest",
             (
-                "The tile of requests on the start page counts those that are open.",
+                "The queue of requests on the start page counts those that are open.",
                 "Open a request. Its title says what is asked, and by whom.",
                 PREVIEW,
                 "Follow the links to the objects, and compare the request with the "
@@ -64,7 +64,7 @@ JOBS: Mapping[str, Job] = {
             "accounts", "Activate, suspend or close an account",
             "accounts/account/?status__exact=ACTIVE", "accounts.change_account",
             (
-                "The tile of pending accounts lists them by age.",
+                "The queue of pending accounts counts them by age.",
                 "Open the account. The application shows what the partner stated.",
                 "If another user has the same email or LEI, the page offers to assign "
                 "the account to that user. Check the identity first.",
@@ -93,7 +93,7 @@ JOBS: Mapping[str, Job] = {
             "investors", "Review an investor's attestation",
             "accounts/investorattestation/", "accounts.add_investorchange",
             (
-                "The tile of attestations lists what partners stated of their clients.",
+                "The queue of attestations lists what partners stated of clients.",
                 "Open the holder's compliance page.",
                 "Compare the class and the verification with the evidence.",
                 "Approve or reject each, with a reason; the partner reads it.",
@@ -325,7 +325,7 @@ JOBS: Mapping[str, Job] = {
             "receipts", "Assign an unallocated receipt", "receipts/",
             "accounts.file_assignment",
             (
-                "The tile of unallocated receipts leads to the list, oldest first.",
+                "The queue of unallocated receipts leads to the list, oldest first.",
                 "Suggestions come from references, the payer's name and equal amounts.",
                 "Each is a guess: compare it with the bank's own records.",
                 "Request assignment fills in the form; enter the reason.",
@@ -339,7 +339,7 @@ JOBS: Mapping[str, Job] = {
             "withdrawals", "Approve or refuse a withdrawal", "accounts/withdrawal/",
             "accounts.file_withdrawal",
             (
-                "The tile of withdrawals lists what partners requested.",
+                "The queue of withdrawals lists what partners requested.",
                 "Open one. It shows the amount, the payee and the IBAN.",
                 "Request the approval, with the reason. " + TWO,
                 "The approver is warned if the payee is not the client.",
@@ -351,13 +351,13 @@ JOBS: Mapping[str, Job] = {
         Job(
             "pay", "Pay approved withdrawals", "payments/", "accounts.add_paymentfile",
             (
-                "The tile of approved withdrawals leads to Payments.",
+                "The queue of approved withdrawals leads to Payments.",
                 "Compare the payees, the IBANs and the total.",
-                "Untick what waits, and press Create the payment file.",
+                "Untick what must wait, and press Create the payment file.",
                 "Each withdrawal is in one file at most, so it is paid once.",
                 "Download the file, a pain.001, and upload it at the bank.",
                 "The page and the log show who downloaded it.",
-                "A second download is the same file; the bank refuses it twice.",
+                "A second download is the same file; the bank never pays it twice.",
                 "A withdrawal without an IBAN is paid by hand, with its reference.",
                 "It is paid once the next statement is booked.",
                 "A superuser names the account from which payments leave.",
@@ -422,7 +422,7 @@ JOBS: Mapping[str, Job] = {
                 "Each has its time, its operation, its code and its request id.",
                 "A code filters the list.",
                 "The list of webhook deliveries shows each attempt of the last week.",
-                "Exports failed today has a tile; the export's page says why.",
+                "Exports that failed today are a queue; the export's page says why.",
             ),
         ),
         Job(
@@ -453,7 +453,7 @@ JOBS: Mapping[str, Job] = {
             "run-check", "Run a nightly check now", "do/run-check/",
             "partnerapi.add_jobrun",
             (
-                "The tile of nightly checks shows what failed or did not run.",
+                "The start page shows which nightly checks failed or did not run.",
                 "Choose the check, enter the reason, and press Run.",
                 "A worker begins within seconds.",
                 "The list of job runs shows the result, and what it found.",
