@@ -274,7 +274,11 @@ def find_record(caller: Caller, key: UUID) -> Recorded | None:
 
 def seals(prepared: PreparedRequest) -> bool:
     """Whether the answer holds a secret, and is stored encrypted."""
-    resolvers = batch_resolvers(prepared.plan.selection)
+    selection = prepared.plan.selection
+    resolvers = (
+        field.definition.extensions.get("batch")
+        for field in selection.fields(selection.type.name)
+    )
     return any(getattr(resolver, "seals_answer", False) for resolver in resolvers)
 
 
