@@ -350,10 +350,10 @@ def test_damaged_pages(here: Cluster):
 
 def test_triggers_that_are_switched_off(here: Cluster):
     with administrator(here) as session:
-        session.execute("ALTER TABLE issuers_ledgerposting DISABLE TRIGGER ALL")
-        named(tables.triggers, "triggers", "issuers_ledgerposting", "ENABLE TRIGGER")
-        named(tables.guards, "guards", "issuers_ledgerposting", "restore them")
-        session.execute("ALTER TABLE issuers_ledgerposting ENABLE TRIGGER ALL")
+        session.execute("ALTER TABLE issuers_token DISABLE TRIGGER ALL")
+        named(tables.triggers, "triggers", "issuers_token", "ENABLE TRIGGER")
+        named(tables.guards, "guards", "issuers_token", "restore them")
+        session.execute("ALTER TABLE issuers_token ENABLE TRIGGER ALL")
     mended(tables.triggers, "triggers")
     mended(tables.guards, "guards")
 
