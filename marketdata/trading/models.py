@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 import uuid_utils.compat as uuid
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.base import ModelState
@@ -186,7 +187,7 @@ class OrderBlock(models.Model):
         ]
 
     def __str__(self):
-        of = self.account_id or self.partner or "all partners"
+        of = self.account or self.partner or "all partners"
         return f"Block of {of}"
 
 
@@ -535,6 +536,8 @@ class OrderEvent(models.Model):
                 condition=Q(order__isnull=True),
                 name="order_event_of_phase",
             ),
+            # The events of a day: of all markets, they lie where they were written.
+            BrinIndex(fields=["at"], name="order_event_by_time"),
         ]
 
     def __str__(self):

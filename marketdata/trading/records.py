@@ -1,59 +1,80 @@
 """A day's records of our markets, for supervisory authorities: JSON lines.
 
-Orders, events and executions of the day, and the rules, restrictions and profiles that
-changed on it. The last line has the number of the lines before it and their SHA-256
-digest, line ends included. Orders appear in their state at the time of reading. Their
-history on the day is in their events.
+The lines of a day alone rebuild every book at every instant of it: MARKET and ORDER
+have the state in which the day began, EVENT what happened, in the order of its numbers.
+Nothing in them changes after the day, so an export of it is the same, byte for byte,
+whenever it is made. The last line has the number of the lines before it and their
+SHA-256 digest, line ends included.
 """
 
 import hashlib
 from collections.abc import Callable, Iterator
-from datetime import date
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import orjson
 from django.conf import settings
 from django.db import connection, transaction
+from django.utils import timezone
 
 AT_ONCE = 1_000
+LONGEST_WRITE = timedelta(minutes=1)
+"""After it, no transaction of before the end of a day can still commit."""
 
 
 def records(
-    day: date, advance: Callable[[int], object] = lambda done: None
+    begins: datetime,
+    ends: datetime,
+    advance: Callable[[int], object] = lambda done: None,
 ) -> Iterator[bytes]:
-    """The lines of a calendar day in MARKET_TIME_ZONE, each with its line end."""
+    """The lines from one instant to before another, each with its line end.
+
+    All are read at one instant. `isComplete` of the last one says whether the time was
+    over then.
+    """
+    bounds = {"begins": begins, "ends": ends}
     digest, count = hashlib.sha256(), 0
-    for record, statement in STATEMENTS.items():
-        for row in rows(statement, day):
-            line = orjson.dumps(
-                {"record": record} | row, option=orjson.OPT_APPEND_NEWLINE, default=str
-            )
-            digest.update(line)
-            count += 1
-            advance(1)
-            yield line
-    yield orjson.dumps(
-        {
-            "record": "END",
-            "day": day.isoformat(),
+    is_complete = timezone.now() >= ends + LONGEST_WRITE
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        for record, statement in STATEMENTS.items():
+            for row in rows(statement, bounds):
+                line = as_line({"record": record} | row)
+                digest.update(line)
+                count += 1
+                advance(1)
+                yield line
+    yield as_line(
+        {"record": "END"}
+        | bounds
+        | {
             "lines": count,
             "sha256": digest.hexdigest(),
-        },
-        option=orjson.OPT_APPEND_NEWLINE,
+            "isComplete": is_complete,
+        }
     )
 
 
-def rows(statement: str, day: date) -> Iterator[dict[str, Any]]:
-    """Rows by column names, from a server-side cursor at one instant."""
-    bounded = f"""
-        WITH day AS (
-            SELECT (%s::date)::timestamp AT TIME ZONE %s AS begins,
-                (%s::date + 1)::timestamp AT TIME ZONE %s AS ends
-        ) {statement}
-    """
-    zone = settings.MARKET_TIME_ZONE
-    with transaction.atomic(), connection.chunked_cursor() as cursor:
-        cursor.execute(bounded, [day, zone, day, zone])
+def day_of_markets(day: date) -> tuple[datetime, datetime]:
+    """Its beginning and its end in MARKET_TIME_ZONE."""
+    zone = ZoneInfo(settings.MARKET_TIME_ZONE)
+    begins, ends = (
+        datetime.combine(each, time(), zone).astimezone(UTC)
+        for each in (day, day + timedelta(days=1))
+    )
+    return begins, ends
+
+
+def as_line(row: dict[str, Any]) -> bytes:
+    return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z)
+
+
+def rows(statement: str, bounds: dict[str, datetime]) -> Iterator[dict[str, Any]]:
+    """Rows by column names, from a server-side cursor."""
+    with connection.chunked_cursor() as cursor:
+        cursor.execute(statement, bounds)
         names: list[str] = []
         while found := cursor.fetchmany(AT_ONCE):
             names = names or [column.name for column in cursor.description or ()]
@@ -61,39 +82,112 @@ def rows(statement: str, day: date) -> Iterator[dict[str, Any]]:
                 yield dict(zip(names, row, strict=True))
 
 
+# Whatever ended after the day had not ended on it.
+ENDED = """
+        CASE WHEN r.ended_at < %(ends)s THEN r.ended_by ELSE '' END AS ended_by,
+        CASE WHEN r.ended_at < %(ends)s THEN r.ended_at END AS ended_at
+"""
+
 STATEMENTS = {
+    "MARKET": """
+        SELECT t.id AS token_id, coalesce(renamed.symbol, t.symbol) AS symbol,
+            coalesce(before.number, 0) AS last_event, phase.phase,
+            phase.price AS reference_price
+        FROM trading_market m JOIN issuers_token t ON t.id = m.token_id
+        JOIN trading_orderevent first ON first.token_id = t.id AND first.number = 1
+            AND first.at < %(ends)s
+        LEFT JOIN LATERAL (
+            SELECT c.before ->> 'symbol' AS symbol FROM accounts_rowchange c
+            WHERE c.row_id = t.id::text AND c.table_name = 'issuers_token'
+                AND c.at >= %(ends)s AND c.before ? 'symbol'
+            ORDER BY c.id LIMIT 1
+        ) renamed ON TRUE
+        LEFT JOIN LATERAL (
+            SELECT e.number FROM trading_orderevent e
+            WHERE e.token_id = t.id AND e.at < %(begins)s ORDER BY e.number DESC LIMIT 1
+        ) before ON TRUE
+        LEFT JOIN LATERAL (
+            SELECT e.phase, e.price FROM trading_orderevent e
+            WHERE e.token_id = t.id AND e.order_id IS NULL AND e.number <= before.number
+            ORDER BY e.number DESC LIMIT 1
+        ) phase ON TRUE
+        ORDER BY t.id
+    """,
     "ORDER": """
-        SELECT o.*, t.symbol FROM trading_order o
-        JOIN issuers_token t ON t.id = o.token_id, day
-        WHERE o.created_at < day.ends AND (o.status = 'OPEN'
-            OR o.updated_at >= day.begins)
+        WITH since AS (
+            SELECT order_id AS id, bool_or(at < %(ends)s) AS is_of_the_day
+            FROM trading_orderevent WHERE at >= %(begins)s AND order_id IS NOT NULL
+            GROUP BY order_id
+            UNION ALL
+            SELECT id, FALSE FROM trading_order
+            WHERE status = 'OPEN' AND created_at < %(begins)s
+        ), there AS (
+            SELECT id, bool_or(is_of_the_day) AS is_of_the_day FROM since GROUP BY id
+        )
+        SELECT o.id, o.token_id, o.partner_id, o.account_id, o.user_id, o.side,
+            o.time_in_force, o.expires_at, o.client_order_id, o.created_at,
+            placed.price AS limit_price, placed.quantity, state.filled, state.remaining,
+            state.value, placed.priority
+        FROM there JOIN trading_order o ON o.id = there.id AND o.created_at < %(ends)s
+        LEFT JOIN LATERAL (
+            SELECT e.price, e.quantity, e.priority FROM trading_orderevent e
+            WHERE e.order_id = o.id AND e.at < %(begins)s
+                AND e.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED')
+            ORDER BY e.number DESC LIMIT 1
+        ) placed ON TRUE
+        LEFT JOIN LATERAL (
+            SELECT e.kind, e.filled, e.remaining, e.value FROM trading_orderevent e
+            WHERE e.order_id = o.id AND e.at < %(begins)s AND e.kind <> 'TRADE_BUSTED'
+            ORDER BY e.number DESC LIMIT 1
+        ) state ON TRUE
+        WHERE there.is_of_the_day OR state.remaining > 0
+            AND state.kind NOT IN ('ORDER_CANCELLED', 'ORDER_EXPIRED')
         ORDER BY o.created_at, o.id
     """,
     "EVENT": """
-        SELECT e.* FROM trading_orderevent e, day
-        WHERE e.at >= day.begins AND e.at < day.ends ORDER BY e.token_id, e.number
+        SELECT e.token_id, e.number, e.kind, e.order_id, e.price, e.quantity, e.filled,
+            e.remaining, e.value, e.priority, e.trade, e.phase, e.reason, e.actor, e.at
+        FROM trading_orderevent e
+        WHERE e.at >= %(begins)s AND e.at < %(ends)s ORDER BY e.token_id, e.number
     """,
     "EXECUTION": """
-        SELECT x.* FROM trading_execution x, day
-        WHERE x.at >= day.begins AND x.at < day.ends ORDER BY x.token_id, x.sequence
+        SELECT x.token_id, x.sequence, x.buy_order_id, x.sell_order_id,
+            x.buyer_account_id, x.seller_account_id, x.price, x.quantity, x.aggressor,
+            x.ledger_seq, x.cash_transaction, x.event, x.at
+        FROM trading_execution x
+        WHERE x.at >= %(begins)s AND x.at < %(ends)s ORDER BY x.token_id, x.sequence
     """,
     "BUST": """
-        SELECT b.* FROM trading_bust b, day
-        WHERE b.at >= day.begins AND b.at < day.ends ORDER BY b.token_id, b.sequence
+        SELECT b.token_id, b.sequence, b.ledger_seq, b.cash_transaction, b.reason,
+            b.requested_by, b.approved_by, b.event, b.at
+        FROM trading_bust b
+        WHERE b.at >= %(begins)s AND b.at < %(ends)s ORDER BY b.token_id, b.sequence
     """,
-    "RULE": """
-        SELECT r.* FROM issuers_tokenrule r, day
-        WHERE r.created_at >= day.begins AND r.created_at < day.ends
-            OR r.ended_at >= day.begins AND r.ended_at < day.ends ORDER BY r.id
+    "RULE": f"""
+        SELECT r.id, r.token_id, r.kind, r.parameters, r.reason, r.replaces_id,
+            r.created_by, r.approved_by, r.created_at, {ENDED}
+        FROM issuers_tokenrule r
+        WHERE r.created_at >= %(begins)s AND r.created_at < %(ends)s
+            OR r.ended_at >= %(begins)s AND r.ended_at < %(ends)s ORDER BY r.id
     """,
-    "RESTRICTION": """
-        SELECT r.* FROM issuers_restriction r, day
-        WHERE r.created_at >= day.begins AND r.created_at < day.ends
-            OR r.ended_at >= day.begins AND r.ended_at < day.ends ORDER BY r.id
+    "RESTRICTION": f"""
+        SELECT r.id, r.kind, r.ledger_account_id, r.token_id, r.units, r.until,
+            r.beneficiary, r.reason, r.created_by, r.created_at, {ENDED}
+        FROM issuers_restriction r
+        WHERE r.created_at >= %(begins)s AND r.created_at < %(ends)s
+            OR r.ended_at >= %(begins)s AND r.ended_at < %(ends)s ORDER BY r.id
     """,
     "INVESTOR": """
-        SELECT i.* FROM accounts_investorchange i, day
-        WHERE i.created_at >= day.begins AND i.created_at < day.ends ORDER BY i.id
+        SELECT i.id, i.user_id, i.number, i.verification, i.verified_until,
+            i.tax_country_id, i.investor_class, i.evidence, i.attestation_id,
+            i.partner_id, i.actor, i.is_staff, i.created_at
+        FROM accounts_investorchange i
+        WHERE i.created_at >= %(begins)s AND i.created_at < %(ends)s ORDER BY i.id
     """,
 }
-"""By the kind of record; orders are those that were there on the day."""
+"""By the kind of record, in the order of the lines.
+
+ORDER has the orders that were open when the day began or have an event on it. Its limit
+price, quantity, filled and remaining units, value and priority are those of before the
+day: null where the order came on it.
+"""

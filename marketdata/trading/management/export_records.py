@@ -3,7 +3,7 @@ from argparse import ArgumentTypeError
 from datetime import date
 from pathlib import Path
 
-from marketdata.trading.records import records
+from marketdata.trading.records import day_of_markets, records
 from partnerapi.core.commands import CommandWithExamples, counting
 
 
@@ -20,9 +20,11 @@ class Command(CommandWithExamples):
     help = """Write a day's records of the internal markets as JSON lines, for long-term
 storage.
 
-Each order, event, execution, bust, and changed rule, restriction or investor profile
-is one line; days are those of MARKET_TIME_ZONE. The last line has the number of lines
-and their SHA-256 digest, so that a copy can be checked.
+Each market, order, event, execution, bust, and changed rule, restriction or investor
+profile is one line; days are those of MARKET_TIME_ZONE. Markets and orders have the
+state in which the day began, so that the lines alone rebuild each book at each instant.
+The last line has the number of lines and their SHA-256 digest, so that a copy can be
+checked, and says whether the day was over. If it was, each export of it is the same.
 
 examples:
   manage.py export market-records --day 2026-11-20 > 2026-11-20.jsonl
@@ -40,7 +42,7 @@ examples:
 
     def handle(self, *, day, output, **options):
         with counting() as begin:
-            lines = records(day, begin("Records", None))
+            lines = records(*day_of_markets(day), begin("Records", None))
             if output is None:
                 # Bytes, whatever the terminal's encoding is.
                 sys.stdout.buffer.writelines(lines)

@@ -28,23 +28,32 @@ Trade = tuple[Any, Any, int, int]
 
 def simulate(orders: int, dice: random.Random) -> "Token":
     """A market that has taken so many orders."""
-    from tests.marketdata.trading.trading import (
-        deposit,
-        give,
-        new_clients,
-        new_market,
-        place,
-    )
+    token, clients = market_of_clients()
+    trade(token, clients, orders, dice)
+    return token
+
+
+def market_of_clients() -> "tuple[Token, list[Account]]":
+    """A market whose clients have the cash and the units for anything."""
+    from tests.marketdata.trading.trading import deposit, give, new_clients, new_market
 
     token, clients = new_market(PRICE), new_clients(CLIENTS)
     for client in clients:
         deposit(client, 10**12)
     give(token, dict.fromkeys(clients, 10**9))
+    return token, clients
+
+
+def trade(
+    token: "Token", clients: "list[Account]", orders: int, dice: random.Random
+) -> None:
+    """Place so many orders, in lists, and change a few after each."""
+    from tests.marketdata.trading.trading import place
+
     for done in range(0, orders, AT_ONCE):
         size = min(AT_ONCE, orders - done)
         place(token, *(some_order(dice, clients) for _ in range(size)))
         change_some(token, dice)
-    return token
 
 
 def some_order(dice: random.Random, clients: list["Account"]) -> Any:

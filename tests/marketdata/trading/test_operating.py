@@ -1,14 +1,8 @@
 """What staff do to markets by commands, and what they read of them."""
 
-import hashlib
 import io
-import json
-from datetime import datetime
-from pathlib import Path
-from zoneinfo import ZoneInfo
 
 import pytest
-from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from accounts.approvals.four_eyes import Superseded, carry_out, decide
@@ -223,27 +217,6 @@ def test_orders_are_shown_and_cancelled(staff: None):
     assert told(*cancel) == "1 order cancelled."
     order.refresh_from_db()
     assert order.status_reason == "BY_STAFF"
-
-
-def test_a_day_s_records_can_be_checked(staff: None, tmp_path: Path):
-    Traded()
-    zone = ZoneInfo(settings.MARKET_TIME_ZONE)
-    day = datetime.now(zone).date().isoformat()
-    output = tmp_path / "records.jsonl"
-    call_command(
-        "export", "market-records", "--day", day, "--output", str(output),
-        stdout=io.StringIO(),
-    )  # fmt: skip
-    *lines, end = output.read_bytes().splitlines(keepends=True)
-    last = json.loads(end)
-    assert last["lines"] == len(lines)
-    assert last["sha256"] == hashlib.sha256(b"".join(lines)).hexdigest()
-    found = [json.loads(line)["record"] for line in lines]
-    assert {kind: found.count(kind) for kind in ("ORDER", "EXECUTION", "EVENT")} == {
-        "ORDER": 4,
-        "EXECUTION": 2,
-        "EVENT": 10,
-    }
 
 
 def test_markets_are_verified(staff: None):
