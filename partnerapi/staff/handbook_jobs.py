@@ -296,6 +296,20 @@ JOBS: Mapping[str, Job] = {
             ),
         ),
         Job(
+            "stop-orders", "Stop the orders of a partner", "do/stop-orders/",
+            "trading.change_market",
+            (
+                "Start from the partner, the account or the wall of markets.",
+                "Enter the reason, and press the button: one person is enough.",
+                "New orders are refused with ORDERS_BLOCKED from then on.",
+                "Open orders are cancelled, market by market.",
+                "The pages of the partner and its accounts show the stop.",
+                "Request the release there, when the cause is gone.",
+                TWO,
+                "The partner gets an event of both.",
+            ),
+        ),
+        Job(
             "bust", "Bust a trade", "ask/bust/", "accounts.file_bust",
             (
                 "Open the trade from its order or its market, and request the bust.",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import time
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 from axes.utils import reset
 from django import forms
@@ -36,10 +37,11 @@ from marketdata.models.sessions import (
     FixSession,
     NotBound,
 )
+from marketdata.trading import controls
 from marketdata.trading.errors import NotTradable
 from marketdata.trading.in_force import OrderStatusReason
 from marketdata.trading.market import cancel_all
-from marketdata.trading.models import Market, Order, OrderStatus
+from marketdata.trading.models import Market, Order, OrderBlock, OrderStatus
 from marketdata.trading.phases import (
     COLLAR_BPS,
     LOT_UNITS,
@@ -277,6 +279,63 @@ class CancelForm(WorkForm):
         return Done(row, f"Cancelled {plural(ended, 'open order')}", listed)
 
 
+class StopForm(WorkForm):
+    """Orders of a partner, of an account or of all partners; one of them."""
+
+    field_order = ["partner", "account", "everything"]
+    partner = forms.CharField(
+        label="Partner", required=False, help_text="Login", widget=Picker("partner")
+    )
+    account = forms.CharField(
+        label="Account",
+        required=False,
+        help_text="Id. Type the client's name to choose an account.",
+        widget=Picker("account"),
+    )
+    everything = forms.BooleanField(label="All partners", required=False)
+    note = (
+        "New orders are refused at once, and open orders are cancelled. Two people "
+        "release them."
+    )
+
+    def found(self) -> tuple[UUID | None, UUID | None, str]:
+        """The partner and the account whose orders are stopped, and its page.
+
+        Raises:
+            NotDone
+        """
+        asked = self.cleaned_data
+        login, account = asked["partner"].strip(), asked["account"].strip()
+        if [bool(login), bool(account), asked["everything"]].count(True) != 1:
+            raise NotDone("Name a partner or an account, or choose all partners.")
+        if login:
+            partner = Partner.objects.filter(login=login).first()
+            if partner is None:
+                raise NotDone(f"There is no partner {login}.")
+            return partner.pk, None, reverse("admin:partner", args=[partner.pk])
+        if account:
+            pk = as_uuid(account)
+            of = Account.objects.filter(pk=pk).first() if pk else None
+            if of is None:
+                raise NotDone(f"There is no account {account}.")
+            return of.partner_id, of.pk, reverse("admin:account", args=[of.pk])
+        return None, None, reverse("admin:books")
+
+    def do(self, user: User) -> Done:
+        partner, account, place = self.found()
+        who, reason = user.email or "", self.cleaned_data["reason"]
+        made = controls.block(partner, account, None, who, reason)
+        of = {"partner": partner, "account": account}
+        orders = Order.objects.filter(**{k: v for k, v in of.items() if v})
+        try:
+            ended = controls.sweep(orders, OrderStatusReason.BY_STAFF, who)
+        except lock_waits.LockTimeout as error:
+            what = f"Stopped orders, but some rest: {error} Cancel them as well"
+        else:
+            what = f"Stopped orders and cancelled {plural(ended, 'open order')}"
+        return Done(OrderBlock.objects.get(pk=made), what, place)
+
+
 class UnlockForm(WorkForm):
     field_order = ["login"]
     login = forms.EmailField(label="Email", max_length=254)
@@ -333,6 +392,9 @@ WORK: Mapping[str, Work] = {
     ),
     "cancel-orders": Work(
         "Cancel open orders", "trading.change_market", CancelForm, "Cancel the orders"
+    ),
+    "stop-orders": Work(
+        "Stop orders", "trading.change_market", StopForm, "Stop the orders"
     ),
     "unlock-sign-in": Work(
         "Unlock a sign-in", "partnerapi.change_failedsignin", UnlockForm, "Unlock"

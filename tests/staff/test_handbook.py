@@ -89,6 +89,7 @@ def test_every_link_of_the_handbook_works(staff: Client):
         ("payments/", "pay"),
         ("ask/grant/", "grants"),
         ("do/cancel-orders/", "cancel-orders"),
+        ("do/stop-orders/", "stop-orders"),
         ("accounts/withdrawal/", "withdrawals"),
         ("issuers/article/add/", "publish"),
     ],

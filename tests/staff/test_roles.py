@@ -137,7 +137,7 @@ ASKED_ELSEWHERE = {
 }
 WORKED = {
     "open-account": "sc", "assign-compids": "k", "open-market": "o",
-    "cancel-orders": "o", "unlock-sign-in": "k", "run-check": "oc",
+    "cancel-orders": "o", "stop-orders": "o", "unlock-sign-in": "k", "run-check": "oc",
 }  # fmt: skip
 """Pages whose parts each ask for a right of their own."""
 

@@ -12,7 +12,7 @@ from accounts.accounts.models import Account
 from accounts.people.models import User
 from issuers.models import Token
 from marketdata.models import FixSession
-from marketdata.trading.models import Market, Order
+from marketdata.trading.models import Market, Order, OrderBlock
 from partnerapi.staff.work import WORK
 from tests.accounts.money import new_partner
 from tests.issuers.register import new_issuer, people
@@ -157,6 +157,36 @@ def test_orders_are_cancelled_once_their_number_was_seen(staff: Client):
     assert "No open order fits" in problem(send(operations, "cancel-orders", **order))
     unknown = {"token": "NOPE"}
     assert "no token NOPE" in problem(send(operations, "cancel-orders", **unknown))
+
+
+def test_orders_of_a_partner_are_stopped_by_one(staff: Client):
+    token, [client, other] = new_market(), new_clients(2)
+    for each in (client, other):
+        deposit(each, 10_000)
+        placed(token, buy(each, 5, 100))
+    operations = signed_in("Operations")
+    partner, account = {"partner": client.partner.login}, {"account": str(client.pk)}
+    either = "Name a partner or an account"
+    assert either in problem(send(operations, "stop-orders"))
+    assert either in problem(send(operations, "stop-orders", **partner, **account))
+    nobody = send(operations, "stop-orders", partner="nope")
+    assert "no partner nope" in problem(nobody)
+    assert Order.objects.filter(status="OPEN").count() == 2
+    send(operations, "stop-orders", **account)
+    assert "Olga Okoro stopped orders and cancelled 1 open order, " in said(staff)
+    assert [*Order.objects.filter(status="OPEN").values_list("account")] == [
+        (other.pk,)
+    ]
+    send(operations, "stop-orders", **partner)
+    assert not Order.objects.filter(status="OPEN").exists()
+    for place in (f"account/{client.pk}/", f"partner/{client.partner_id}/"):
+        assert "are blocked by " in operations.get(f"/admin/{place}").text
+    assert "are blocked by " not in operations.get("/admin/books/").text
+    send(operations, "stop-orders", everything="on")
+    shown = operations.get("/admin/books/").text
+    assert "Orders of all partners are blocked by " in shown
+    stop = OrderBlock.objects.get(partner=None)
+    assert f"/admin/ask/release/?block={stop.pk}" in shown
 
 
 def test_a_sign_in_is_unlocked(staff: Client):

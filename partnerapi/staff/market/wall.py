@@ -32,6 +32,7 @@ from partnerapi.core.database import rows_of
 from partnerapi.core.money import euros, plural
 from partnerapi.staff.charts import spark
 from partnerapi.staff.lookup import typed_text
+from partnerapi.staff.market.stops import read_stops
 
 BOOKS_OF_A_PAGE = 60
 STEP = timedelta(minutes=30)
@@ -192,6 +193,7 @@ def show_wall(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = admin.site.each_context(request) | {
         "title": "Markets",
         **context_of(request),
+        "stops": read_stops(request),
         "may_act": may_act,
         "problem": problem,
         "reason_length": REASON_LENGTH,

@@ -27,6 +27,7 @@ from accounts.people.models import User
 from partnerapi.core import lock_waits
 from partnerapi.core.money import euros
 from partnerapi.staff.approvals.filing import address, may_file
+from partnerapi.staff.market.stops import read_stops
 from partnerapi.staff.people import timeline
 
 VERBS = {
@@ -105,6 +106,7 @@ def show_account(request: HttpRequest, pk: UUID) -> HttpResponse:
         "cash": (cash := cash_of(request, account)),
         "balance": cash and euros(cash.head.balance),
         "reserved": cash and euros(cash.head.reserved),
+        "stops": read_stops(request, account.partner_id, account.pk),
         "timeline": timeline.read(request, account.user, [account.pk]),
     }
     return TemplateResponse(

@@ -21,6 +21,7 @@ from partnerapi.gateway.counts import RequestCount
 from partnerapi.gateway.recent import MOST_KEPT, Recent, requests_of
 from partnerapi.gateway.records import OK
 from partnerapi.staff.lookup import typed_text
+from partnerapi.staff.market.stops import read_stops
 from partnerapi.staff.people.keys import state_of
 from partnerapi.staff.people.usage import by_hour
 
@@ -48,6 +49,7 @@ def show_partner(request: HttpRequest, pk: UUID) -> HttpResponse:
         "budget": budget_of(partner),
         "budget_is_shared": not throttling.outage.is_on,
         "kept": MOST_KEPT,
+        "stops": read_stops(request, partner.pk),
         "chart": by_hour(RequestCount.objects.filter(key__partner=partner), at),
     }
     context |= last_requests(partner, REQUESTS)
