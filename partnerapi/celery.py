@@ -100,7 +100,10 @@ app.conf.update(
             "schedule": timedelta(seconds=2),
             "options": {"expires": 2},
         }
-        for task in ("write_exports", "deliver_legacy_shares", "send_notices")
+        for task in (
+            *("write_exports", "deliver_legacy_shares"),
+            *("import_files", "send_notices"),
+        )
     }
     | {
         "tell registers": {

@@ -7,4 +7,5 @@ import partnerapi.gateway.counts
 import partnerapi.gateway.models
 import partnerapi.operations.models
 import partnerapi.staff.authentication.models
+import partnerapi.staff.register.models
 import partnerapi.webhooks.models

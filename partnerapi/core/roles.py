@@ -153,6 +153,7 @@ APPLICATION: Mapping[str, str] = {
     "partnerapi_failedsignin": APPEND,
     "partnerapi_idempotencyrecord": KEEP,
     "partnerapi_jobrun": APPEND,
+    "partnerapi_importjob": ALL,
     "partnerapi_requestcount": READ,
     "partnerapi_webhookdelivery": "SELECT, INSERT, DELETE",
     # Neither its address nor its key ever changes; a function ends one that fails.
@@ -207,6 +208,7 @@ SECRETS: Mapping[str, tuple[str, ...]] = {
     "partnerapi_exportmember": (),
     "otp_totp_totpdevice": ("key",),
     "partnerapi_failedsignin": ("login",),
+    "partnerapi_importjob": (),
     "partnerapi_idempotencyrecord": (),
     "partnerapi_webhookendpoint": ("sealed_secrets",),
 }

@@ -26,6 +26,7 @@ from partnerapi.operations.jobs import run_job
 from partnerapi.operations.models import JobRun
 from partnerapi.schema import schema
 from partnerapi.staff.authentication.models import FailedSignIn
+from partnerapi.staff.register.import_jobs import import_next
 
 EXPORT_SECONDS = DELIVERY_SECONDS = NOTICE_SECONDS = 10
 """Then other tasks have their turn."""
@@ -57,6 +58,12 @@ def write_exports() -> None:
 def deliver_legacy_shares() -> None:
     if deliver_due(DELIVERY_SECONDS):
         deliver_legacy_shares.apply_async(expires=60)
+
+
+@app.task
+def import_files() -> None:
+    if import_next():
+        import_files.apply_async(expires=60)
 
 
 @app.task

@@ -32,8 +32,11 @@ RUNGS = (
         written="each mutation, before its effect: `partnerapi/gateway/idempotency.py`",
     ),
     Rung(
-        "a delivery job or an export",
-        ("issuers_deliveryjob", "partnerapi_export", "exports"),
+        "a delivery job, an export, or an import of a large file",
+        (
+            *("issuers_deliveryjob", "partnerapi_export", "exports"),
+            "partnerapi_importjob",
+        ),
     ),
     Rung("an import of legacy shareholders, by issuer", (PARAMETER,)),
     Rung("a bank statement of a sandbox", ("statements of a sandbox",)),

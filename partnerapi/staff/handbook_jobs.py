@@ -156,7 +156,9 @@ JOBS: Mapping[str, Job] = {
             "import", "Import a file", "import/", "issuers.add_issuer",
             (
                 "Choose the type of file; the page lists its columns.",
-                "The file is CSV in UTF-8, at most 5 MiB.",
+                "The file is CSV in UTF-8, at most 64 MiB.",
+                "A worker imports a file of more than 5 MiB; its page shows the "
+                "progress, and Import lists it for a day.",
                 "Preview checks every line and writes nothing.",
                 "If any line fails, nothing is imported, and every error is listed "
                 "with its line, its field and its fix.",

@@ -48,7 +48,14 @@ from partnerapi.staff.people import (
     keys,
     partner,
 )
-from partnerapi.staff.register import captable, imports, issuer, ledger, token
+from partnerapi.staff.register import (
+    captable,
+    import_jobs,
+    issuer,
+    ledger,
+    token,
+    uploads,
+)
 from partnerapi.staff.register.delivery import choosing, confirming, jobs
 
 NUMBERS: dict[type, dict[str, Any]] = {
@@ -125,8 +132,10 @@ class BackOffice(admin.AdminSite):
             ("payments/", payments.show_payments, "payments"),
             ("payments/<int:pk>/file.xml", payments.download_payments, "payment_file"),
             ("receipts/", receipts.show_receipts, "receipts"),
-            ("import/", imports.upload_file, "import"),
-            ("import/preview/", imports.preview_file, "import_preview"),
+            ("import/", uploads.upload_file, "import"),
+            ("import/preview/", uploads.preview_file, "import_preview"),
+            ("import/<uuid:pk>/", import_jobs.show_job, "import_job"),
+            ("import/<uuid:pk>/progress/", import_jobs.poll_job, "import_progress"),
             ("delivery/", choosing.choose_lines, "delivery"),
             ("delivery/confirm/", confirming.confirm_delivery, "delivery_confirm"),
             ("deliveries/", jobs.show_jobs, "deliveries"),

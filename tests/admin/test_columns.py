@@ -82,6 +82,8 @@ MODELS_LEFT_OUT = {
     "issuers.UnnumberedEvent": EVENTS,
     "issuers.ArticleToCome": EVENTS,
     "partnerapi.ExportMember": FILES,
+    "partnerapi.ImportJob": "Import lists one's own, and a page shows each",
+    "accounts.RecoveryCode": "each person's own page counts them",
     "accounts.HolderImport": IMPORTS,
     "accounts.RowChange": "the log shows it beside what else was done",
     "accounts.SoleAmount": "triggers write it, for the limits of a day",

@@ -1,15 +1,25 @@
 """Files that staff import: preview, then confirmation."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.test import Client
+from django.utils import timezone
 
+from accounts.history.models import RowChange
 from accounts.people.models import User
 from issuers.legacy.models import LegacyImport, LegacyShareholder
 from issuers.models import Issuer, IssuerFinancialData
-from partnerapi.staff.register import imports
+from partnerapi.staff.register import uploads
+from partnerapi.staff.register.import_jobs import import_next
+from partnerapi.staff.register.models import ImportJob
 from tests.characters import World
+from tests.owner import superuser
 
 FIGURES = (
     "issuer,year,period_type,revenue_cents,net_income_cents\n"
@@ -150,7 +160,7 @@ def test_what_is_wrong_is_told_by_line_field_rule_and_remedy(world: World, uploa
         (b"name,city\nx,y\n", "this column is missing"),
         ("issuer,year,period_type\nl\xe9,1,2\n".encode("latin-1"), "is not UTF-8"),
         (b"PK\x03\x04...", "is an Excel workbook"),
-        (b"x" * (imports.MOST_BYTES + 1), "at most 5,242,880 can be imported here"),
+        (b"x" * (uploads.MOST_BYTES + 1), "at most 67,108,864 can be imported here"),
     ],
 )
 def test_each_wrong_file_has_its_own_sentence(world: World, upload, content, sentence):
@@ -212,3 +222,135 @@ def test_the_command_imports_figures(world: World, tmp_path, capsys):
     file.write_text(FIGURES.replace("arbor", "missing"))
     with pytest.raises(CommandError, match="1 problem"):
         call_command("import", "financial-data", str(file))
+
+
+@pytest.fixture
+def large(monkeypatch) -> None:
+    """Every file is large."""
+    monkeypatch.setattr(uploads, "AT_ONCE_BYTES", 0)
+
+
+def progress(staff: Client, job: ImportJob) -> str:
+    return staff.get(f"/admin/import/{job.pk}/progress/").text
+
+
+@pytest.mark.usefixtures("large")
+def test_a_worker_checks_and_writes_a_large_file(world: World, staff, upload):
+    before = IssuerFinancialData.objects.count()
+    shown = upload(FIGURES)
+    job = ImportJob.objects.get()
+    address = f"/admin/import/{job.pk}/"
+    assert shown.redirect_chain[-1][0] == address
+    assert "data-moves" in progress(staff, job)
+    assert "a worker starts within seconds" in progress(staff, job)
+    assert import_next()
+    assert not import_next()
+    assert "data-moves" not in progress(staff, job)
+    checked = staff.get(address)
+    assert counts(checked) == (1, 1, 1)
+    assert IssuerFinancialData.objects.count() == before
+    assert address in staff.get("/admin/import/").text
+    staff.post(address)
+    assert "data-moves" in progress(staff, job)
+    assert "already been confirmed" in staff.post(address, follow=True).text
+    assert import_next()
+    done = staff.get(address)
+    assert "<strong>Imported</strong>" in done.text
+    assert counts(done) == (1, 1, 1)
+    assert '<form method="post">' not in done.text.partition("<main")[2]
+    assert IssuerFinancialData.objects.count() == before + 1
+    job.refresh_from_db()
+    assert bytes(job.content) == b""
+    row = IssuerFinancialData.objects.get(issuer=world.quiet)
+    [made] = RowChange.objects.filter(row_id=str(row.pk))
+    assert (made.who, made.source) == ("sam@example.com", f"page {address}")
+
+
+@pytest.mark.usefixtures("large")
+def test_a_worker_shows_what_is_wrong_and_what_has_changed(world: World, staff, upload):
+    upload("issuer,year,period_type\nmissing,2024,YEAR\n")
+    import_next()
+    [job] = ImportJob.objects.all()
+    shown = staff.get(f"/admin/import/{job.pk}/")
+    assert [line for line, *_ in shown.context["found"].problems] == [2]
+    assert "Upload another file" in shown.text
+    upload(FIGURES)
+    import_next()
+    job = ImportJob.objects.latest("pk")
+    IssuerFinancialData.objects.create(
+        issuer=world.quiet, year=2023, period_type="YEAR"
+    )
+    address = f"/admin/import/{job.pk}/"
+    staff.post(address)
+    import_next()
+    changed = staff.get(address)
+    assert "has changed since the preview" in changed.text
+    assert counts(changed) == (0, 2, 1)
+    assert IssuerFinancialData.objects.get(issuer=world.quiet).revenue_cents is None
+    staff.post(address)
+    import_next()
+    assert IssuerFinancialData.objects.get(issuer=world.quiet).revenue_cents == 100
+
+
+@pytest.mark.usefixtures("large")
+def test_a_file_that_ends_workers_is_given_up(world: World, staff, upload):
+    upload(FIGURES)
+    ImportJob.objects.update(attempts=3)
+    import_next()
+    [job] = ImportJob.objects.all()
+    assert "begun 3 times, and ended each time" in progress(staff, job)
+    assert not import_next()
+
+
+@pytest.mark.usefixtures("large")
+def test_who_lost_the_right_imports_no_more_and_others_see_nothing(
+    world: World, staff, upload
+):
+    upload(FIGURES)
+    import_next()
+    [job] = ImportJob.objects.all()
+    address = f"/admin/import/{job.pk}/"
+    other = superuser("two@example.com", type="INDIVIDUAL", first_name="Two")
+    client = Client()
+    client.force_login(other)
+    assert client.get(address).status_code == 404
+    assert client.post(address).status_code == 404
+    assert address not in client.get("/admin/import/").text
+    staff.post(address)
+    User.objects.filter(pk=job.person_id).update(is_active=False)
+    import_next()
+    job.refresh_from_db()
+    assert (job.state, job.note) == (
+        "FAILED",
+        "You no longer have the right to import such a file.",
+    )
+    assert not IssuerFinancialData.objects.filter(issuer=world.quiet).exists()
+
+
+@pytest.mark.usefixtures("large")
+def test_files_of_yesterday_are_forgotten_unless_a_worker_is_busy(world: World, upload):
+    upload(FIGURES)
+    import_next()
+    upload(FIGURES.replace("100", "200"))
+    ImportJob.objects.update(created_at=timezone.now() - timedelta(hours=25))
+    upload(FIGURES.replace("100", "300"))
+    kept = ImportJob.objects.order_by("pk").values_list("state", flat=True)
+    assert [*kept] == ["CHECK", "CHECK"]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("large")
+def test_two_workers_share_no_file(staff, upload):
+    upload("issuer,year,period_type\n")
+    with ThreadPoolExecutor(4) as pool:
+        had = [*pool.map(lambda _: closing(import_next), range(4))]
+    assert any(had)
+    [job] = ImportJob.objects.all()
+    assert job.state == "CHECKED"
+
+
+def closing(work: Callable[[], bool]) -> bool:
+    try:
+        return work()
+    finally:
+        connection.close()

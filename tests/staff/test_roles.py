@@ -132,6 +132,8 @@ ASKED_ELSEWHERE = {
     "import",
     "import_preview",
     "ask",
+    "import_job",
+    "import_progress",
     "pick",
     "work",
 }

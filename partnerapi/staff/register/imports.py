@@ -1,27 +1,20 @@
 """Files that staff import: checked first, written when they confirm.
 
-The file waits in the cache for an hour, one for each member of staff. Only previewed
-changes are written: where the stored rows have changed meanwhile, nothing is written,
-and the page shows a new preview.
+Only previewed changes are written: where the stored rows have changed meanwhile,
+nothing is written, and the page shows a new preview.
 """
 
 import hashlib
+import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
-from django import forms
-from django.contrib import admin, messages
-from django.core.cache import cache
-from django.core.exceptions import PermissionDenied
 from django.db import DataError, IntegrityError, transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
-from django.urls import reverse
 
 from accounts.approvals.four_eyes import NotApproved, carrying, file_request, is_needed
-from accounts.approvals.models import REASON_LENGTH, ApprovalKind, ApprovalRequest
+from accounts.approvals.models import ApprovalKind, ApprovalRequest
 from accounts.cash.bank_statements import (
     MOST_TOLD,
     OtherBalance,
@@ -29,7 +22,6 @@ from accounts.cash.bank_statements import (
     moves,
     statement_title,
 )
-from accounts.cash.camt import is_xml
 from accounts.people.imports import import_holders
 from accounts.people.models import User
 from issuers.imports.issuers import import_issuers
@@ -37,13 +29,9 @@ from issuers.imports.publications import import_financial_data
 from issuers.legacy.imports import import_legacy_shareholders
 from issuers.models import Issuer
 from partnerapi.core import lock_waits
-from partnerapi.core.form_fields import EurosField
 from partnerapi.core.money import euros
 from partnerapi.core.problems import Problem, WrongFileError
-from partnerapi.staff.lookup import link
-
-MOST_BYTES = 5 * 1024 * 1024
-KEPT_SECONDS = 3600
+from partnerapi.core.progress import Advance, Begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +81,19 @@ class Kind:
     title: str
     columns: str
     permissions: tuple[str, ...]
-    run: Callable[[Upload, str, bool], Outcome]
-    """Gets the file, the importer, and whether it is a dry run."""
+    run: Callable[[Upload, str, bool, Begin], Outcome]
+    """Gets the file, the importer, whether it is a dry run, and what it reports to."""
     of_issuer: bool = False
 
 
-def begin(work: str, total: int) -> Callable[[int], object]:
+def unseen(work: str, total: int) -> Advance:
     return lambda done: None
+
+
+def as_json(found: Outcome) -> dict[str, Any]:
+    """An outcome as a table keeps it; equal outcomes are equal."""
+    kept: dict[str, Any] = json.loads(json.dumps(asdict(found)))
+    return kept
 
 
 def outcome(changes: Any, *notes: str) -> Outcome:
@@ -111,7 +105,7 @@ def outcome(changes: Any, *notes: str) -> Outcome:
     return Outcome(changes.created, updated, changes.unchanged, notes)
 
 
-def legacy(upload: Upload, actor: str, dry_run: bool) -> Outcome:
+def legacy(upload: Upload, actor: str, dry_run: bool, begin: Begin) -> Outcome:
     assert upload.issuer_id
     changes = import_legacy_shareholders(
         Issuer.objects.get(pk=upload.issuer_id),
@@ -128,7 +122,7 @@ def legacy(upload: Upload, actor: str, dry_run: bool) -> Outcome:
     return outcome(changes, said)
 
 
-def holders(upload: Upload, actor: str, dry_run: bool) -> Outcome:
+def holders(upload: Upload, actor: str, dry_run: bool, begin: Begin) -> Outcome:
     changes = import_holders(
         upload.file_name, upload.content, actor, begin, dry_run=dry_run
     )
@@ -138,16 +132,16 @@ def holders(upload: Upload, actor: str, dry_run: bool) -> Outcome:
     return outcome(changes, said)
 
 
-def issuers(upload: Upload, actor: str, dry_run: bool) -> Outcome:
+def issuers(upload: Upload, actor: str, dry_run: bool, begin: Begin) -> Outcome:
     changes = import_issuers(upload.content, begin, dry_run=dry_run)
     return outcome(changes, *map(str, changes.taken_symbols[:20]))
 
 
-def figures(upload: Upload, actor: str, dry_run: bool) -> Outcome:
+def figures(upload: Upload, actor: str, dry_run: bool, begin: Begin) -> Outcome:
     return outcome(import_financial_data(upload.content, begin, dry_run=dry_run))
 
 
-def bank_lines(upload: Upload, actor: str, dry_run: bool) -> Outcome:
+def bank_lines(upload: Upload, actor: str, dry_run: bool, begin: Begin) -> Outcome:
     try:
         booked = book_statement(
             upload.content,
@@ -226,95 +220,18 @@ KINDS = {
         bank_lines,
     ),
 }
-OF_HOLDERS = KINDS["holders"].permissions
-
-
-class UploadForm(forms.Form):
-    kind = forms.ChoiceField(label="Type of file")
-    issuer = forms.SlugField(
-        label="Issuer's slug", required=False, help_text="For legacy shareholders only."
-    )
-    creates_holders = forms.BooleanField(
-        label="Create holders that do not exist yet",
-        required=False,
-        help_text="For legacy shareholders only.",
-    )
-    closing_balance = EurosField(
-        label="The bank's closing balance, €",
-        required=False,
-        max_digits=16,
-        decimal_places=2,
-        help_text=(
-            "For a bank statement in CSV: the bank's balance after the last line. The "
-            "books must agree. A camt.053 states it."
-        ),
-    )
-    file = forms.FileField(
-        label="File",
-        help_text="CSV in UTF-8, or a bank's camt.053; at most 5 MiB.",
-        allow_empty_file=True,
-    )
-
-    def __init__(self, user: Any, *given: Any) -> None:
-        super().__init__(*given)
-        self.user = user
-        choices = [(name, k.title) for name, k in KINDS.items() if may(user, k)]
-        self.fields["kind"] = forms.ChoiceField(label="Type of file", choices=choices)
-
-    def clean_file(self) -> Any:
-        file = self.cleaned_data["file"]
-        if file.size > MOST_BYTES:
-            raise forms.ValidationError(
-                f"{file.name} has {file.size:,} bytes; at most {MOST_BYTES:,} can be "
-                "imported here. Split the file, or import it with manage.py."
-            )
-        return file
-
-    def clean(self) -> dict[str, Any]:
-        given = super().clean() or self.cleaned_data
-        kind = KINDS.get(given.get("kind", ""))
-        if kind and kind.of_issuer:
-            given["found"] = Issuer.objects.filter(slug=given.get("issuer")).first()
-            if given["found"] is None:
-                self.add_error(
-                    "issuer", ("There is no such issuer; enter an issuer's slug.")
-                )
-            if given.get("creates_holders") and not self.user.has_perms(OF_HOLDERS):
-                self.add_error(
-                    "creates_holders", ("You do not have the right to create holders.")
-                )
-        file = given.get("file")
-        is_csv = file is not None and not is_xml(file.read())
-        if file is not None:
-            file.seek(0)
-        needs_balance = is_csv and given.get("kind") == "bank"
-        if needs_balance and given.get("closing_balance", 0) is None:
-            said = "Enter the bank's balance after the last line."
-            self.add_error("closing_balance", said)
-        return given
-
-    def upload(self) -> Upload:
-        given = self.cleaned_data
-        of_issuer = KINDS[given["kind"]].of_issuer
-        closing = given["closing_balance"] if given["kind"] == "bank" else None
-        return Upload(
-            given["kind"],
-            given["file"].name,
-            given["file"].read(),
-            given["found"].pk if of_issuer else None,
-            of_issuer and given["creates_holders"],
-            None if closing is None else int(closing * 100),
-        )
 
 
 def may(user: Any, kind: Kind) -> bool:
     return user.has_perms(kind.permissions)
 
 
-def attempt(upload: Upload, actor: str, dry_run: bool) -> Outcome:
+def attempt(
+    upload: Upload, actor: str, dry_run: bool, begin: Begin = unseen
+) -> Outcome:
     try:
         with lock_waits.name_locked_row():
-            return KINDS[upload.kind].run(upload, actor, dry_run)
+            return KINDS[upload.kind].run(upload, actor, dry_run, begin)
     except WrongFileError as error:
         told = tuple(map(in_columns, error.problems))
         return Outcome(problems=told, problem_count=error.count)
@@ -334,88 +251,12 @@ def in_columns(problem: Problem) -> tuple[int, str, str, str]:
     return problem.line, problem.field, rule, remedy
 
 
-def cache_key(request: HttpRequest) -> str:
-    return f"import:{request.user.pk}"
-
-
-def upload_file(request: HttpRequest) -> HttpResponse:
-    """Take a file, look through it, and go to the preview."""
-    if not any(may(request.user, kind) for kind in KINDS.values()):
-        raise PermissionDenied
-    if request.method == "POST":
-        form = UploadForm(request.user, request.POST, request.FILES)
-        if form.is_valid():
-            upload = form.upload()
-            found = attempt(upload, actor_of(request), dry_run=True)
-            cache.set(cache_key(request), (upload, found), KEPT_SECONDS)
-            return HttpResponseRedirect(reverse("admin:import_preview"))
-    else:
-        form = UploadForm(request.user)
-    context = admin.site.each_context(request) | {
-        "title": "Import a file",
-        "form": form,
-        "kinds": [kind for kind in KINDS.values() if may(request.user, kind)],
-    }
-    return TemplateResponse(request, "admin/import.html", context)
-
-
-def actor_of(request: HttpRequest) -> str:
-    return str(request.user.get_username())
-
-
-def preview_file(request: HttpRequest) -> HttpResponse:
-    """What the file would do; when staff confirm, do it."""
-    waiting = cache.get(cache_key(request))
-    if waiting is None:
-        messages.warning(
-            request, "The file has expired after an hour. Upload it again."
-        )
-        return HttpResponseRedirect(reverse("admin:import"))
-    upload, found = waiting
-    if not may(request.user, KINDS[upload.kind]):
-        raise PermissionDenied
-    if request.method == "POST" and not found.problem and not found.problems:
-        if request.POST.get("checksum") != upload.checksum:
-            messages.warning(
-                request, "You have uploaded another file since. This is its preview."
-            )
-            return HttpResponseRedirect(request.path)
-        try:
-            done, asked = confirm(upload, found, request)
-        except NotApproved as error:
-            again = attempt(upload, actor_of(request), dry_run=True)
-            cache.set(cache_key(request), (upload, again), KEPT_SECONDS)
-            messages.error(request, str(error))
-            return HttpResponseRedirect(request.path)
-        if done == found:
-            cache.delete(cache_key(request))
-            if asked:
-                messages.success(request, "Submitted. Waiting for a second approver.")
-                return HttpResponseRedirect(link(asked))
-            messages.success(
-                request,
-                f"{upload.file_name}: {done.created:,} new, {done.updated:,} changed, "
-                f"{done.unchanged:,} unchanged.",
-            )
-            return HttpResponseRedirect(reverse("admin:import"))
-        cache.set(cache_key(request), (upload, done), KEPT_SECONDS)
-        messages.warning(
-            request,
-            "The data has changed since the preview. Nothing was written; this is the "
-            "new preview.",
-        )
-        return HttpResponseRedirect(request.path)
-    context = admin.site.each_context(request) | {
-        "title": f"Import {upload.file_name}",
-        "upload": upload,
-        "kind": KINDS[upload.kind],
-        "found": found,
-    }
-    return TemplateResponse(request, "admin/import_preview.html", context)
-
-
 def confirm(
-    upload: Upload, previewed: Outcome, request: HttpRequest
+    upload: Upload,
+    previewed: Outcome,
+    person: User,
+    reason: str,
+    begin: Begin = unseen,
 ) -> tuple[Outcome, ApprovalRequest | None]:
     """Write what was previewed, or ask a second person for it.
 
@@ -424,18 +265,15 @@ def confirm(
     Raises:
         NotApproved: this person may not ask, gives no reason, or by now has to ask.
     """
-    assert isinstance(request.user, User)
-    reason = request.POST.get("reason", "").strip()[:REASON_LENGTH]
     if previewed.asks and not reason:
         raise NotApproved("A reason is required; the approver sees it.")
     asked = None
     with carrying([]):
-        done = attempt(upload, actor_of(request), dry_run=previewed.asks is not None)
-        if done != previewed:
+        is_asked = previewed.asks is not None
+        done = attempt(upload, person.email or "", is_asked, begin)
+        if as_json(done) != as_json(previewed):
             transaction.set_rollback(True)
         elif done.asks:
             content, title = done.asks
-            asked = file_request(
-                ApprovalKind.STATEMENT, content, title, reason, request.user
-            )
+            asked = file_request(ApprovalKind.STATEMENT, content, title, reason, person)
     return done, asked
