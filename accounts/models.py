@@ -13,4 +13,5 @@ import accounts.keys.models
 import accounts.passkeys.models
 import accounts.payments.models
 import accounts.people.models
+import accounts.sign_ins.models
 import accounts.totals

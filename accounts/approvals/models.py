@@ -40,6 +40,7 @@ class ApprovalKind(models.TextChoices):
     REGISTER = "REGISTER", "Register of a new issuer"
     DESK = "DESK", "Member of a partner's desk"
     RELEASE = "RELEASE", "Release of blocked orders"
+    SIGN_IN = "SIGN_IN", "Reset of a sign-in"
 
 
 class ApprovalPolicy(models.Model):

@@ -1,8 +1,7 @@
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.auth import forms as auth_forms
 from django.contrib.auth.admin import UserAdmin as AuthUserAdmin
-from django_otp.plugins.otp_totp import admin as otp_totp_admin
-from django_otp.plugins.otp_totp.models import TOTPDevice
+from django_otp.plugins.otp_totp.admin import TOTPDevice
 
 from accounts.people.models import Country, User, UserHolder
 from partnerapi.core.backoffice import (
@@ -14,7 +13,7 @@ from partnerapi.core.backoffice import (
 
 # Its forms show a secret and accept any device as confirmed. Each person enrols their
 # own device at sign-in: `partnerapi/staff/authentication/second_factor.py`.
-admin.site.unregister(otp_totp_admin.TOTPDevice)
+admin.site.unregister(TOTPDevice)
 
 
 def user_columns(path: str = "") -> list[str]:
@@ -85,7 +84,6 @@ class UserAdmin(OwnPage, PrefixSearchAdmin, ProtectedAdmin, AuthUserAdmin):
         "Clear “Active” below to prevent them from signing in."
     )
     autocomplete_fields = ["country"]
-    actions = ["remove_second_factor"]
     fieldsets = [
         (None, {"fields": ["type", "email", "password"]}),
         ("Person", {"fields": ["first_name", "last_name"]}),
@@ -119,29 +117,6 @@ class UserAdmin(OwnPage, PrefixSearchAdmin, ProtectedAdmin, AuthUserAdmin):
             # Only the owner role creates one (createsuperuser).
             return [*fields, "is_superuser"]
         return [*fields, "is_staff", "is_superuser", "groups", "user_permissions"]
-
-    @admin.action(
-        description="Remove the second factor of selected users",
-        permissions=["give_access"],
-    )
-    def remove_second_factor(self, request, queryset):
-        removed = 0
-        # No one does without a colleague.
-        for user in queryset.exclude(pk=request.user.pk):
-            devices = TOTPDevice.objects.filter(user=user)
-            if devices.delete()[0]:
-                self.log_change(request, user, "Removed the second factor.")
-                removed += 1
-        self.message_user(
-            request,
-            f"{removed} users must enrol a new second factor at their next sign-in, "
-            "and cannot decide on requests for 24 hours. Only a colleague can remove "
-            "your own.",
-            messages.SUCCESS,
-        )
-
-    def has_give_access_permission(self, request):
-        return request.user.is_superuser
 
     def has_change_permission(self, request, obj=None):
         return may_touch(request, obj) and super().has_change_permission(request, obj)

@@ -67,6 +67,7 @@ APPLICATION: Mapping[str, str] = {
     "accounts_paymentfile": READ,
     "accounts_paymentorder": READ,
     "accounts_pepper": APPEND,
+    "accounts_recoverycode": READ,
     "accounts_rowchange": READ,
     "accounts_soleamount": READ,
     "accounts_staffchange": READ,
@@ -152,8 +153,8 @@ APPLICATION: Mapping[str, str] = {
     "otp_totp_totpdevice": ALL,
     "partnerapi_failedsignin": APPEND,
     "partnerapi_idempotencyrecord": KEEP,
-    "partnerapi_jobrun": APPEND,
     "partnerapi_importjob": ALL,
+    "partnerapi_jobrun": APPEND,
     "partnerapi_requestcount": READ,
     "partnerapi_webhookdelivery": "SELECT, INSERT, DELETE",
     # Neither its address nor its key ever changes; a function ends one that fails.
@@ -201,14 +202,15 @@ CALLED_BY_RELEASE_BEFORE = tuple(
 SECRETS: Mapping[str, tuple[str, ...]] = {
     "accounts_apikey": ("secret_digest",),
     "accounts_pepper": ("digest",),
+    "accounts_recoverycode": ("digest",),
     "accounts_user": ("password",),
     # Some type their password where the login belongs.
     "axes_accessattempt": ("username", "get_data", "post_data"),
     "django_session": (),
     "partnerapi_exportmember": (),
+    "partnerapi_importjob": (),
     "otp_totp_totpdevice": ("key",),
     "partnerapi_failedsignin": ("login",),
-    "partnerapi_importjob": (),
     "partnerapi_idempotencyrecord": (),
     "partnerapi_webhookendpoint": ("sealed_secrets",),
 }

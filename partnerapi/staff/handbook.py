@@ -22,6 +22,7 @@ ABOUT_ROLES: Mapping[str, str] = {
 }
 OF_PAGES: Mapping[str, str] = {
     "index": "find", "find": "find", "roles": "colleagues", "passkeys": "decide",
+    "recovery_codes": "recovery-codes",
     "approve_together": "decide", "log": "log", "issuer": "issuers",
     "captable": "captable", "captable_csv": "captable", "ledger": "units",
     "token": "units", "book": "watch-books", "book_poll": "watch-books",
@@ -47,7 +48,7 @@ OF_REQUESTS: Mapping[str, str] = {
     "rule": "rules", "lifting": "restrict", "withdrawal": "withdrawals",
     "assignment": "receipts", "bust": "bust", "reopen": "halt",
     "identity": "identity", "grant": "grants", "desk": "desks",
-    "release": "orders",
+    "release": "orders", "sign_in": "reset-sign-in",
 }  # fmt: skip
 OF_LISTS: Mapping[str, str] = {
     "accounts_account": "accounts", "accounts_accountstatuschange": "accounts",

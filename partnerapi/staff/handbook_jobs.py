@@ -466,6 +466,34 @@ JOBS: Mapping[str, Job] = {
             ),
         ),
         Job(
+            "reset-sign-in", "Reset the sign-in of a colleague", "ask/sign_in/",
+            "accounts.file_sign_in",
+            (
+                "A colleague has lost the authenticator and has no recovery code.",
+                "Call the person at a number that you know from before.",
+                "Type the name, choose the person, and give the reason.",
+                TWO,
+                "The reset removes the authenticator and the recovery codes, and "
+                "unlocks the sign-in.",
+                "The password stays; the person signs in with it and enrols another "
+                "authenticator.",
+                "For 24 hours the person decides no request.",
+                "All who may decide get an e-mail of the change.",
+            ),
+        ),
+        Job(
+            "recovery-codes", "Make recovery codes", "recovery-codes/", "",
+            (
+                "Open Recovery codes at the top of any page.",
+                "Type a code of your authenticator, and press Make new codes.",
+                "Print the ten codes, or store them in a password manager.",
+                "They are shown only once; new codes replace all earlier ones.",
+                "Each code works once, after your password, when the authenticator is "
+                "lost.",
+                "It removes the lost authenticator, and you enrol another at once.",
+            ),
+        ),
+        Job(
             "run-check", "Run a nightly check now", "do/run-check/",
             "partnerapi.add_jobrun",
             (

@@ -21,8 +21,9 @@ from accounts.cash.suspense import unassigned_deposits
 from accounts.keys.models import ApiKey, Partner
 from accounts.people.models import User
 from issuers.compliance.models import Restriction
+from issuers.legacy.models import LegacyImport, LegacyShareholder
 from issuers.models import Issuer, Token
-from marketdata.trading.models import Market, Phase
+from marketdata.trading.models import Market, Order, OrderStatus, Phase
 from partnerapi.core.money import euros
 from partnerapi.staff.lookup import MOST, as_uuid, people_called, typed_text
 
@@ -73,6 +74,14 @@ def people(text: str, key: UUID | None) -> Iterator[Choice]:
         yield user.email or str(user.pk), str(user)
 
 
+def staff(text: str, key: UUID | None) -> Iterator[Choice]:
+    rows = User.objects.filter(is_staff=True, is_active=True).order_by("email")
+    called = Q(pk__in=[user.pk for user in people_called(text)])
+    named = Q(email__startswith=text.lower()) | called
+    for user in rows.filter(Q(pk=key) if key else named)[:MOST]:
+        yield user.email or "", str(user)
+
+
 def accounts(text: str, key: UUID | None) -> Iterator[Choice]:
     rows = Account.objects.select_related("user", "partner")
     if key:
@@ -108,6 +117,23 @@ def bank_lines(text: str, key: UUID | None) -> Iterator[Choice]:
         yield line.reference, f"{euros(line.amount)}, {line.text}"
 
 
+def open_orders(text: str, key: UUID | None) -> Iterator[Choice]:
+    rows = Order.objects.select_related("token", "account__user", "account__partner")
+    rows = rows.filter(status=OrderStatus.OPEN)
+    called = rows.filter(client_order_id=text)
+    for row in (called | rows.filter(pk=key) if key else called)[:MOST]:
+        what = f"{row.get_side_display()} {row.quantity:,} {row.token.symbol}"
+        yield str(row.pk), f"{what}, {row.account}"
+
+
+def imports(text: str, key: UUID | None) -> Iterator[Choice]:
+    rows = LegacyImport.objects.select_related("issuer").order_by("-pk")
+    slug = "-".join(text.lower().split())
+    named = Q(pk=key) if key else Q(issuer__slug__startswith=slug)
+    for row in rows.filter(named)[:MOST]:
+        yield str(row.pk), f"{row.file_name} of {row.issuer}"
+
+
 def restrictions(text: str, key: UUID | None) -> Iterator[Choice]:
     rows = Restriction.objects.select_related("ledger_account__holder", "token")
     of = [] if key else [user.pk for user in people_called(text)]
@@ -122,10 +148,13 @@ PICKS: Mapping[str, Pick] = {
     "issuer": Pick(Issuer, issuers),
     "partner": Pick(Partner, partners),
     "person": Pick(User, people),
+    "staff": Pick(User, staff),
     "account": Pick(Account, accounts),
     "key": Pick(ApiKey, keys),
     "withdrawal": Pick(Withdrawal, withdrawals),
     "line": Pick(BankLine, bank_lines),
+    "order": Pick(Order, open_orders),
+    "import": Pick(LegacyShareholder, imports),
     "restriction": Pick(Restriction, restrictions),
 }
 
@@ -174,6 +203,25 @@ class PartnerField(forms.CharField):
         if partner := Partner.objects.filter(login=login).first():
             return partner
         raise forms.ValidationError(f"There is no partner {login}.")
+
+
+class StaffField(forms.EmailField):
+    """An active member of staff by their email address."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            label="Email",
+            max_length=254,
+            help_text="Type a name to choose a member of staff.",
+            widget=Picker("staff"),
+        )
+
+    def clean(self, value: Any) -> User:
+        email = super().clean(value).lower()
+        people = User.objects.filter(is_staff=True, is_active=True)
+        if person := people.filter(email=email).first():
+            return person
+        raise forms.ValidationError(f"No member of staff signs in as {email}.")
 
 
 def offer(request: HttpRequest, kind: str) -> JsonResponse:

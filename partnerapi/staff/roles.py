@@ -63,6 +63,7 @@ REGISTER = (
 )  # fmt: skip
 OF_RULES = (Of.RULE, Of.LIFTING)
 OF_CASH = (Of.WITHDRAWAL, Of.ASSIGNMENT, Of.STATEMENT)
+OF_ACCESS = (Of.KEY, Of.GRANT, Of.DESK, Of.SIGN_IN)
 OF_MARKETS = (Of.BUST, Of.REOPEN, Of.RELEASE)
 ROLES: Mapping[str, tuple[str, ...]] = {
     "Support": (
@@ -92,7 +93,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *rights("issuers", "restriction approvedholder", "add"),
         *kinds("file", Of.CLOSING, Of.REVERSAL, Of.FORCED_TRANSFER, *OF_RULES),
         *kinds("decide", *REGISTER, Of.CLOSING, *OF_CASH, *OF_RULES, *OF_MARKETS),
-        *kinds("decide", Of.IDENTITY, Of.GRANT, Of.DESK),
+        *kinds("decide", Of.IDENTITY, Of.GRANT, Of.DESK, Of.SIGN_IN),
     ),
     "Treasury": (
         *READ,
@@ -112,8 +113,8 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         "marketdata.change_fixsession",
         "partnerapi.change_failedsignin",
         "accounts.change_deskmember",
-        *kinds("file", Of.KEY, Of.GRANT, Of.DESK),
-        *kinds("decide", Of.KEY, Of.GRANT, Of.DESK),
+        *kinds("file", *OF_ACCESS),
+        *kinds("decide", *OF_ACCESS),
     ),
 }
 SUPERUSER = "Superuser"
@@ -157,6 +158,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "desk_member": ("accounts.change_deskmember",),
     "log": ("accounts.view_rowchange",),
     "passkeys": (),
+    "recovery_codes": (),
     "roles": (),
     "help": (),
     "help_role": (),

@@ -4,7 +4,7 @@ from base64 import b32encode
 from collections.abc import Callable
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.auth.views import redirect_to_login
 from django.db import models
 from django.http import (
@@ -30,9 +30,11 @@ from partnerapi.staff.approvals import filing, inbox, together
 from partnerapi.staff.authentication import passkeys
 from partnerapi.staff.authentication.second_factor import (
     CodeForm,
+    RecoveryForm,
     device_of,
     is_needed,
     picture,
+    show_recovery_codes,
 )
 from partnerapi.staff.authentication.sign_in import SignInForm
 from partnerapi.staff.log import pages as log
@@ -147,6 +149,7 @@ class BackOffice(admin.AdminSite):
             ("do/<slug:name>/", work.show_work, "work"),
             ("log/", log.show_log, "log"),
             ("passkeys/", passkeys.show_passkeys, "passkeys"),
+            ("recovery-codes/", show_recovery_codes, "recovery_codes"),
             ("roles/", roles.show_roles, "roles"),
             ("help/", handbook.show_help, "help"),
             ("help/role/<slug:slug>/", handbook.show_role, "help_role"),
@@ -203,14 +206,27 @@ class BackOffice(admin.AdminSite):
             return HttpResponseRedirect(after(request))
         assert isinstance(request.user, User)
         device = device_of(request.user)
-        form = CodeForm(request, device, request.POST or None)
+        recovers = device.confirmed and "recovery_code" in request.POST
+        form = CodeForm(request, device, None if recovers else request.POST or None)
+        recovery = RecoveryForm(request, device, request.POST if recovers else None)
         if form.is_valid():
             form.let_in()
             note_sign_in(request, "second factor")
             return HttpResponseRedirect(after(request))
+        if recovery.is_valid():
+            note_sign_in(request, "recovery code")
+            messages.success(
+                request,
+                "The recovery code is used, and your lost authenticator is removed. "
+                "Enrol another.",
+            )
+            return redirect_to_login(
+                after(request), reverse("admin:second_factor"), "next"
+            )
         context = self.each_context(request) | {
             "title": "Second factor",
             "form": form,
+            "recovery": recovery,
             "next": after(request),
         }
         if not device.confirmed:

@@ -55,7 +55,7 @@ from partnerapi.core.form_fields import EurosField, WholeField
 from partnerapi.core.money import plural
 from partnerapi.staff.home import NIGHTLY
 from partnerapi.staff.lookup import as_uuid
-from partnerapi.staff.picking import PartnerField, Picker, TokenField
+from partnerapi.staff.picking import PartnerField, Picker, StaffField, TokenField
 
 CHECK_SECONDS = 3600
 """A check that no worker has begun within them is not begun any more."""
@@ -213,7 +213,12 @@ class CancelForm(WorkForm):
     """Orders of an order's id, an account, a token or a partner; at least one."""
 
     field_order = ["order", "account", "token", "partner"]
-    order = forms.CharField(label="Order", required=False, help_text="Id")
+    order = forms.CharField(
+        label="Order",
+        required=False,
+        help_text="Id. Type the client's order id to choose an order.",
+        widget=Picker("order"),
+    )
     account = forms.CharField(
         label="Account",
         required=False,
@@ -338,18 +343,15 @@ class StopForm(WorkForm):
 
 class UnlockForm(WorkForm):
     field_order = ["login"]
-    login = forms.EmailField(label="Email", max_length=254)
+    login = StaffField()
     note = (
         "Ask the person by phone whether the failures were theirs. The password stays."
     )
 
     def do(self, user: User) -> Done:
-        login = self.cleaned_data["login"].lower()
-        person = User.objects.filter(email=login, is_staff=True).first()
-        if person is None:
-            raise NotDone(f"No member of staff signs in as {login}.")
-        if not reset(username=login):
-            raise NotDone(f"{login} is not locked.")
+        person = self.cleaned_data["login"]
+        if not reset(username=person.email):
+            raise NotDone(f"{person.email} is not locked.")
         return Done(person, "Unlocked the sign-in", reverse("admin:index"))
 
 

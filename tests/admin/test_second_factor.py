@@ -1,20 +1,26 @@
 """Staff who may change the register need a code in addition to the password."""
 
+import hashlib
 import re
 
 import pytest
-from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission
+from django.db import DatabaseError, IntegrityError, transaction
 from django.test import Client
 from django_otp.oath import TOTP
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
+from accounts.history.models import StaffChange
 from accounts.people.models import User
+from accounts.sign_ins.models import RecoveryCode
+from partnerapi.core.authors import written_by
+from partnerapi.core.database import execute
 from partnerapi.staff.authentication.models import FailedSignIn
 from tests.owner import superuser
 
 PASSWORD = "correct horse battery"
 PAGE = "/admin/second-factor/"
+CODES = "/admin/recovery-codes/"
 
 
 @pytest.fixture(autouse=True)
@@ -109,20 +115,99 @@ def test_the_setting_switches_it_off(settings):
     assert client.get("/admin/").status_code == 200
 
 
-def test_a_colleague_removes_a_lost_device_and_nobody_their_own():
+def codes_of(client, device):
+    """Makes recovery codes on the page, as their owner."""
+    TOTPDevice.objects.update(last_t=-1)
+    answer = client.post(CODES, {"code": code_of(device)})
+    assert "no-store" in answer["Cache-Control"]
+    return answer.context["made"]
+
+
+def test_a_recovery_code_replaces_a_lost_authenticator_once():
+    user = colleague(superuser, "ana@staff.example")
+    lost, device = enrolled(user)
+    assert "You have no unused code" in lost.get(CODES).text
+    codes = codes_of(lost, device)
+    assert len({*codes}) == 10
+    assert all(re.fullmatch("([A-Z2-7]{4}-){3}[A-Z2-7]{4}", code) for code in codes)
+    kept = [*RecoveryCode.objects.values_list("digest", flat=True)]
+    plain = codes[0].replace("-", "")
+    assert hashlib.sha256(plain.encode()).hexdigest() in kept
+    # They are shown once.
+    assert codes[0] not in lost.get(CODES).text
+    assert "You have 10 unused codes" in lost.get(CODES).text
+
+    client = sign_in(user)
+    typed = {"recovery_code": f" {codes[0].lower()} ", "next": "/admin/log/"}
+    answer = client.post(PAGE, typed)
+    assert answer.url == f"{PAGE}?next=/admin/log/"
+    # The other device is out, and nothing is open before another is enrolled.
+    assert lost.get("/admin/").status_code == 302
+    assert client.get("/admin/").status_code == 302
+    assert 'src="data:image/svg+xml' in client.get(answer.url).text
+    device = TOTPDevice.objects.get()
+    assert client.post(PAGE, {"code": code_of(device)}).url == "/admin/"
+    assert "You have 9 unused codes" in client.get(CODES).text
+    log = client.get("/admin/log/").text
+    assert "Made 10 recovery codes." in log
+    # What she changes for herself is no change by someone else.
+    changes = StaffChange.objects.filter(person=user)
+    assert not changes.filter(what=StaffChange.What.DEVICE).exists()
+
+    again = sign_in(user)
+    refused = again.post(PAGE, {"recovery_code": codes[0]})
+    assert "wrong or has already been used" in refused.text
+    assert TOTPDevice.objects.get() == device
+
+
+def test_new_recovery_codes_end_those_of_before():
+    user = colleague(superuser, "ana@staff.example")
+    client, device = enrolled(user)
+    before, after = codes_of(client, device), codes_of(client, device)
+    assert RecoveryCode.objects.count() == 10
+    other = sign_in(user)
+    assert other.post(PAGE, {"recovery_code": before[0]}).status_code == 200
+    TOTPDevice.objects.update(throttling_failure_count=0)
+    assert other.post(PAGE, {"recovery_code": after[0]}).status_code == 302
+
+
+def test_wrong_recovery_codes_are_slowed_down_and_recorded():
+    user = colleague(superuser, "ana@staff.example")
+    client, device = enrolled(user)
+    [code, *_] = codes_of(client, device)
+    other = sign_in(user)
+    for typed in ("AAAA-AAAA-AAAA-AAAA", code):
+        assert other.post(PAGE, {"recovery_code": typed}).status_code == 200
+    assert FailedSignIn.objects.filter(login=user.email).count() == 2
+    assert TOTPDevice.objects.get() == device
+
+
+def test_recovery_codes_want_the_code_of_the_authenticator():
+    user = colleague(superuser, "ana@staff.example")
+    client, _ = enrolled(user)
+    refused = client.post(CODES, {"code": "000000"})
+    assert refused.context["made"] == []
+    assert not RecoveryCode.objects.exists()
+
+
+def test_a_code_of_one_person_opens_no_door_of_another():
     ana = colleague(superuser, "ana@staff.example")
     rui = colleague(superuser, "rui@staff.example")
-    client, own = enrolled(ana)
-    robbed, _ = enrolled(rui)
-    client.post(
-        "/admin/accounts/user/",
-        {
-            "action": "remove_second_factor",
-            "_selected_action": [str(ana.pk), str(rui.pk)],
-        },
-    )
-    assert list(TOTPDevice.objects.all()) == [own]
-    [entry] = LogEntry.objects.filter(object_id=str(rui.pk))
-    assert entry.get_change_message() == "Removed the second factor."
-    # The thief of the device is signed out at once.
-    assert robbed.get("/admin/").status_code == 302
+    client, device = enrolled(ana)
+    [code, *_] = codes_of(client, device)
+    enrolled(rui)
+    assert sign_in(rui).post(PAGE, {"recovery_code": code}).status_code == 200
+    assert TOTPDevice.objects.count() == 2
+    digest = RecoveryCode.objects.filter(person=ana)[0].digest
+    for statement, given in (
+        ("SELECT sign_in_use_code(%s, %s)", [ana.pk, digest]),
+        ("SELECT sign_in_make_codes(%s, %s)", [ana.pk, ["0" * 64]]),
+    ):
+        with (
+            written_by("rui@staff.example", "page"),
+            pytest.raises(IntegrityError, match="Only their owner"),
+            transaction.atomic(),
+        ):
+            execute(statement, given)
+    with pytest.raises(DatabaseError, match="permission denied"), transaction.atomic():
+        RecoveryCode.objects.update(used_at=None)

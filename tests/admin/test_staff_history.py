@@ -103,7 +103,7 @@ def test_a_device_leaves_rows_under_both_its_users_and_never_its_key():
         f"UPDATE otp_totp_totpdevice SET user_id = '{other.pk}'",
         guarded=True,
     )
-    run("DELETE FROM otp_totp_totpdevice")
+    tamper("DELETE FROM otp_totp_totpdevice", guarded=True)
     made, confirmed, another, moved = rows("otp_totp_totpdevice", one.pk)
     assert (made[0], made[2]["key"]) == ("INSERT", "…")
     assert confirmed == ("UPDATE", {"confirmed": False}, {"confirmed": True})

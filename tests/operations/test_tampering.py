@@ -659,7 +659,7 @@ POSSIBLE = {
         "INSERT INTO accounts_user_user_permissions (user_id, permission_id)"
         " SELECT :clerk_id, id FROM auth_permission WHERE codename = 'decide_mint'",
         "INSERT INTO django_session VALUES ('x', 'x', now() + interval '1 day')",
-        "DELETE FROM otp_totp_totpdevice",
+        AUTHOR + "DELETE FROM otp_totp_totpdevice",
     ],
     "Edit what the back office edits: issuers, a new one with the past of its "
     "register, "

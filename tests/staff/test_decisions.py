@@ -224,6 +224,11 @@ def desk(world: World, ana: Client) -> ApprovalRequest:
     return asked_on_page(ana, "desk", partner=world.partner.login, **said)
 
 
+def sign_in(world: World, ana: Client) -> ApprovalRequest:
+    member("cleo")
+    return asked_on_page(ana, "sign_in", person="cleo@staff.example")
+
+
 Told = Mapping[str, str | tuple[str, str]]
 """Of each row what it says: a fact, or a before and an after."""
 OF_LUM: Told = {"Company": "Lumen", "Token": "LUM · .*"}
@@ -411,6 +416,17 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
         release,
         "Release of the block of .*",
         {"Partner": ".*", "Account": "All accounts", "Reason of the block": "Runaway"},
+    ),
+    "SIGN_IN": (
+        sign_in,
+        "Reset of the sign-in of cleo@staff.example",
+        {
+            "Name": "cleo .*",
+            "Roles": "none",
+            "Last sign-in": ".* UTC",
+            "Authenticator": ("none", "none"),
+            "Unused recovery codes": ("0", "0"),
+        },
     ),
     "IDENTITY": (
         identity,

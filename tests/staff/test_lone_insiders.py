@@ -207,6 +207,11 @@ class Insider:
         ):
             self.post(f"ask/{kind}/", source=source, target=nominee, **said)
 
+    def sign_in_as_a_colleague(self) -> None:
+        """No one removes the second factor of a colleague alone."""
+        self.post("ask/sign_in/", person="bo@staff.example", reason="Lost")
+        self.decide_what_was_asked_for()
+
     def decide_what_was_asked_for(self) -> None:
         own = ApprovalRequest.objects.filter(filed_by=self.user)
         for request in own:
@@ -276,7 +281,8 @@ ASKED = {
     "Treasury": CASH,
     "Operations": UNITS,
     "Compliance": {"FORCED_TRANSFER"},
-    "Superuser": CASH | UNITS,
+    "Key manager": {"SIGN_IN"},
+    "Superuser": CASH | UNITS | {"SIGN_IN"},
 }
 """What each role comes as far as to ask for."""
 
@@ -297,6 +303,7 @@ def test_one_person_gets_no_cent_and_no_unit_on_pages(insider: Insider, role: st
         insider.deliver_under_another_address,
         insider.deliver_as_a_new_colleague,
         insider.ask_for_units,
+        insider.sign_in_as_a_colleague,
         insider.decide_what_was_asked_for,
     ):
         attempt()

@@ -96,7 +96,7 @@ FILED = {
     "DELIVERY": "o", "KEY": "k", "CLOSING": "sc", "WITHDRAWAL": "t", "ASSIGNMENT": "t",
     "STATEMENT": "t", "TRANSFER": "o", "REGISTER": "o",
     "RULE": "c", "LIFTING": "c", "BUST": "o", "REOPEN": "o", "RELEASE": "o",
-    "IDENTITY": "o", "GRANT": "k", "DESK": "k",
+    "IDENTITY": "o", "GRANT": "k", "DESK": "k", "SIGN_IN": "k",
 }  # fmt: skip
 DECIDED = {
     "MINT": "c", "BURN": "c", "FORCED_TRANSFER": "c", "REVERSAL": "c", "PRICE": "oc",
@@ -104,7 +104,7 @@ DECIDED = {
     "ASSIGNMENT": "ct", "STATEMENT": "ct", "TRANSFER": "c", "RULE": "c", "LIFTING": "c",
     "BUST": "c", "REGISTER": "c",
     "REOPEN": "oc", "RELEASE": "oc",
-    "IDENTITY": "c", "GRANT": "ck", "DESK": "ck",
+    "IDENTITY": "c", "GRANT": "ck", "DESK": "ck", "SIGN_IN": "ck",
 }  # fmt: skip
 IMPORTED = {"legacy": "o", "holders": "o", "figures": "o", "issuers": "o", "bank": "t"}
 OWN_PAGES = {
@@ -119,7 +119,8 @@ OWN_PAGES = {
     "books": EVERYBODY, "books_poll": EVERYBODY,
     "log": "ck", "roles": EVERYBODY, "find": EVERYBODY,
     "data": EVERYBODY, "waiting": EVERYBODY, "cash": "sct",
-    "holder_statement": EVERYBODY, "passkeys": EVERYBODY, "help": EVERYBODY,
+    "holder_statement": EVERYBODY, "passkeys": EVERYBODY,
+    "recovery_codes": EVERYBODY, "help": EVERYBODY,
     "help_role": EVERYBODY,
     "help_job": EVERYBODY,
     "payments": CASH, "payment_file": "t", "receipts": CASH,
@@ -131,9 +132,9 @@ ASKED_ELSEWHERE = {
     "approve_together",
     "import",
     "import_preview",
-    "ask",
     "import_job",
     "import_progress",
+    "ask",
     "pick",
     "work",
 }

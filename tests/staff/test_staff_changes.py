@@ -12,10 +12,20 @@ from django.utils import timezone
 from django_otp.oath import TOTP
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from accounts.approvals.four_eyes import NotApproved, carry_out, decide, file_request
+from accounts.approvals.four_eyes import (
+    NotApproved,
+    Superseded,
+    carry_out,
+    decide,
+    file_request,
+    rests_until,
+)
 from accounts.approvals.models import ApprovalDecision, ApprovalRequest
 from accounts.history.models import StaffChange, StaffNotice
 from accounts.people.models import User
+from accounts.sign_ins.models import RecoveryCode
+from accounts.sign_ins.recovery import make_codes
+from accounts.sign_ins.resets import ResetSignIn, reset_content
 from issuers.register import ledger
 from issuers.register.approvals import EnterUnits, entry_content
 from issuers.register.ledger import Entry, Kind
@@ -184,15 +194,9 @@ def reactivates(sam: Client, ilse: User) -> Client:
     return signed_in(User.objects.get(pk=ilse.pk))
 
 
-def removes_the_device(sam: Client, ilse: User) -> Client:
-    with written_by(ilse.email or "", "page"):
-        TOTPDevice.objects.create(user=ilse, name="app", confirmed=True)
-    sam.post(
-        reverse("admin:accounts_user_changelist"),
-        {"action": "remove_second_factor", "_selected_action": [str(ilse.pk)]},
-    )
-    assert not TOTPDevice.objects.filter(user=ilse).exists()
-    return signed_in(ilse)
+def device_of(user: User) -> TOTPDevice:
+    with written_by(user.email or "", "page"):
+        return TOTPDevice.objects.create(user=user, name="app", confirmed=True)
 
 
 BY_PAGES: list[tuple[Callable[[Client, User], Client], str]] = [
@@ -203,7 +207,6 @@ BY_PAGES: list[tuple[Callable[[Client, User], Client], str]] = [
     (gives_a_role, What.GROUP),
     (gives_a_right, What.RIGHT),
     (reactivates, What.REACTIVATED),
-    (removes_the_device, What.DEVICE),
 ]
 
 
@@ -244,21 +247,100 @@ def test_nor_does_he_approve_what_he_files_in_their_name(does, what, sam, ilse, 
 def test_with_the_second_factor_on_no_colleague_passes_for_another(
     settings, asked, sam, ilse
 ):
-    """He sets a password, removes the device, enrols his own, and signs in."""
+    """He sets a password, and comes as far as her authenticator."""
     settings.PARTNER_API_STAFF_OTP = True
+    device = device_of(ilse)
     client = by_password(sam.email or "", PASSWORD)
     enrol(client, sam)
-    removes_the_device(client, ilse)
+    ask = client.post("/admin/ask/sign_in/", {"person": ilse.email, "reason": "Lost"})
+    own = ApprovalRequest.objects.get(kind="SIGN_IN")
+    assert ask.url == reverse("admin:accounts_approvalrequest_change", args=[own.pk])
+    assert "You cannot approve your own request" in approve(client, own)
     second = sets_the_password(client, ilse)
-    enrol(second, ilse)
-    assert "cannot decide a request before" in approve(second, asked)
+    assert second.get("/admin/").url.startswith("/admin/login/")
+    assert (
+        second.get("/admin/", follow=True)
+        .redirect_chain[-1][0]
+        .startswith(reverse("admin:second_factor"))
+    )
+    assert TOTPDevice.objects.get(user=ilse) == device
     assert nothing_is_decided()
-    told = StaffChange.objects.filter(person=ilse).exclude(what=What.APPOINTED)
-    whats = told.filter(change__who=sam.email).values_list("what", flat=True)
-    assert [*whats] == [What.DEVICE, What.PASSWORD]
-    # What she enrols herself is no change by someone else.
-    a_day_passes()
-    assert "Approved and executed." in approve(second, asked)
+
+
+def test_two_colleagues_reset_a_sign_in(settings, sam, ilse):
+    settings.PARTNER_API_STAFF_OTP = True
+    device_of(ilse)
+    with written_by(ilse.email or "", "page"):
+        [code, *_] = make_codes(ilse)
+    lost = by_password(ilse.email or "", PASSWORD)
+    kim = member("kim", "Key manager")
+    appoint(kim)
+    request = file_request("SIGN_IN", reset_content(ilse), "Reset", "Lost", kim)
+    client = by_password(sam.email or "", PASSWORD)
+    enrol(client, sam)
+    assert "Approved and executed." in approve(client, request)
+    assert not TOTPDevice.objects.filter(user=ilse).exists()
+    assert not RecoveryCode.objects.exists()
+    # She, or who has her password, enrols another, and decides nothing for a day.
+    assert code not in lost.get(reverse("admin:second_factor")).text
+    enrol(lost, ilse)
+    assert lost.get("/admin/").status_code == 200
+    change = StaffChange.objects.get(person=ilse, what=What.DEVICE)
+    assert change.change.who == sam.email
+    told = StaffNotice.objects.filter(change__recorded_in=change.recorded_in)
+    assert {sam.email, ilse.email} <= {*told.values_list("recipient", flat=True)}
+    assert rests_until(ilse)
+
+
+def test_a_reset_unlocks_and_is_superseded_once_the_person_has_left(sam, ilse):
+    for _ in range(5):
+        Client().post("/admin/login/", {"username": ilse.email, "password": "no"})
+    kim = member("kim", "Key manager")
+    appoint(kim)
+    request = file_request("SIGN_IN", reset_content(ilse), "Reset", "Locked", kim)
+    carry_out(approved(request, sam), ResetSignIn())
+    by_password(ilse.email or "", PASSWORD)
+    late = file_request("SIGN_IN", reset_content(ilse), "Reset", "Locked", kim)
+    User.objects.filter(pk=ilse.pk).update(is_active=False)
+    with pytest.raises(Superseded, match="no longer an active member"):
+        carry_out(approved(late, sam), ResetSignIn())
+
+
+def approved(request: ApprovalRequest, by: User) -> ApprovalRequest:
+    decide(request, by, True)
+    return request
+
+
+@pytest.mark.parametrize("role", [*roles.ROLES, "Superuser"])
+def test_one_person_resets_no_sign_in(role, ilse):
+    """By the page of requests, by that of users, or by the application's role."""
+    device = device_of(ilse)
+    if role == "Superuser":
+        eve = superuser("eve@staff.example", type="INDIVIDUAL", first_name="Eve")
+    else:
+        eve = member("eve", role)
+        appoint(eve)
+    client = signed_in(eve)
+    client.post("/admin/ask/sign_in/", {"person": ilse.email, "reason": "Lost"})
+    files = role in ("Key manager", "Superuser")
+    assert ApprovalRequest.objects.filter(kind="SIGN_IN").count() == files
+    for request in ApprovalRequest.objects.all():
+        approve(client, request)
+    client.post(
+        reverse("admin:accounts_user_changelist"),
+        {"action": "remove_second_factor", "_selected_action": [str(ilse.pk)]},
+    )
+    for refused, match in (
+        (f"SELECT sign_in_reset('{ilse.pk}')", "needs an approval"),
+        ("DELETE FROM otp_totp_totpdevice", "enrolled by its owner only"),
+    ):
+        with (
+            pytest.raises(DatabaseError, match=match),
+            written_by(eve.email or "", "page"),
+        ):
+            run(refused)
+    assert [*TOTPDevice.objects.all()] == [device]
+    assert nothing_is_decided()
 
 
 def enrol(client: Client, user: User) -> None:

@@ -1,23 +1,24 @@
 -- Refuses a transaction that is not READ COMMITTED: its snapshot hides what was
 -- committed since, such as a freeze.
--- called by: anyone, accounts_describe, accounts_follow_staff, accounts_hold_cash,
---     accounts_join, accounts_keep_keys, accounts_keep_names, accounts_keep_superusers,
---     accounts_lock, accounts_open_account, accounts_share, accounts_time_change,
---     approvals_decide_requests, approvals_decide_signed, approvals_file_request,
---     approvals_of_delivery, approvals_overtake, binds_approve_holder, binds_attest,
---     binds_decide, binds_end_approval, binds_end_grant, binds_grant, binds_lift,
---     binds_preview_rule, binds_restrict, binds_rule, cash_book_statement,
---     cash_decide_withdrawal, cash_move_receipt, cash_order_payments,
---     cash_read_account, cash_withdraw, delivery_stays, desk_enrol, desk_invite,
---     desk_issue_key, events_announce_articles, events_article_changed,
---     events_figures_changed, marketdata_lock_book, marketdata_price,
---     marketdata_record, passkeys_enrol, passkeys_list, passkeys_revoke,
---     passkeys_vouch, register_history, register_instant, register_keep_changes,
---     register_keep_delivered, register_keep_holder, register_keep_issuer,
---     register_keep_judged, register_keep_token, register_keep_user, register_note,
---     register_open_accounts, register_read, register_states, register_write,
---     trading_block, trading_change_phase, trading_lock, trading_open, trading_undo,
---     update_industry_of_issuers
+-- called by: anyone, accounts_describe, accounts_enrol_device, accounts_follow_staff,
+--     accounts_hold_cash, accounts_join, accounts_keep_keys, accounts_keep_names,
+--     accounts_keep_superusers, accounts_lock, accounts_open_account, accounts_share,
+--     accounts_time_change, approvals_decide_requests, approvals_decide_signed,
+--     approvals_file_request, approvals_of_delivery, approvals_overtake,
+--     binds_approve_holder, binds_attest, binds_decide, binds_end_approval,
+--     binds_end_grant, binds_grant, binds_lift, binds_preview_rule, binds_restrict,
+--     binds_rule, cash_book_statement, cash_decide_withdrawal, cash_move_receipt,
+--     cash_order_payments, cash_read_account, cash_withdraw, delivery_stays,
+--     desk_enrol, desk_invite, desk_issue_key, events_announce_articles,
+--     events_article_changed, events_figures_changed, marketdata_lock_book,
+--     marketdata_price, marketdata_record, passkeys_enrol, passkeys_list,
+--     passkeys_revoke, passkeys_vouch, register_history, register_instant,
+--     register_keep_changes, register_keep_delivered, register_keep_holder,
+--     register_keep_issuer, register_keep_judged, register_keep_token,
+--     register_keep_user, register_note, register_open_accounts, register_read,
+--     register_states, register_write, sign_in_make_codes, sign_in_reset,
+--     sign_in_use_code, trading_block, trading_change_phase, trading_lock,
+--     trading_open, trading_undo, update_industry_of_issuers
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.accounts_read_committed()
 RETURNS void LANGUAGE plpgsql STABLE

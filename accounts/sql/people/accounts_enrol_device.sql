@@ -1,5 +1,5 @@
--- Only the signed-in owner of a second factor enrols or changes it; the counters that a
--- sign-in moves may change.
+-- Only the signed-in owner of a second factor enrols, changes or removes it; the
+-- counters that a sign-in moves may change. Functions may remove it, too.
 -- called by: triggers
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.accounts_enrol_device()
@@ -17,19 +17,26 @@ BEGIN
             RETURN NEW;
         END IF;
         is_theirs := NEW.user_id = OLD.user_id;
-    ELSIF author IS NULL AND NOT NEW.confirmed THEN
+    ELSIF TG_OP = 'INSERT' AND author IS NULL AND NOT NEW.confirmed THEN
         RETURN NEW;
     END IF;
-    PERFORM FROM accounts_user u
-        WHERE u.id = NEW.user_id AND u.email = author ->> 'who' AND is_theirs;
+    PERFORM accounts_read_committed();
+    PERFORM FROM accounts_user u WHERE u.id = coalesce(NEW.user_id, OLD.user_id)
+        AND u.email = author ->> 'who' AND is_theirs;
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'A second factor is enrolled by its owner only: remove it, and '
-            'they enrol another when they sign in.' USING ERRCODE = 'restrict_violation';
+        RAISE EXCEPTION 'A second factor is enrolled by its owner only: two people reset '
+            'a sign-in, and then the owner enrols another.'
+            USING ERRCODE = 'restrict_violation';
     END IF;
-    RETURN NEW;
+    RETURN coalesce(NEW, OLD);
 END $$;
 REVOKE ALL ON FUNCTION public.accounts_enrol_device() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER accounts_enrol_device BEFORE INSERT OR UPDATE
     ON public.otp_totp_totpdevice FOR EACH ROW
+    EXECUTE FUNCTION public.accounts_enrol_device();
+
+CREATE OR REPLACE TRIGGER accounts_keep_device BEFORE DELETE
+    ON public.otp_totp_totpdevice FOR EACH ROW
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.accounts_enrol_device();

@@ -38,6 +38,7 @@ from accounts.desk.invitations import desk_content, desk_title
 from accounts.keys.approvals import key_content, key_title
 from accounts.keys.models import ApiKey
 from accounts.people.models import User
+from accounts.sign_ins.resets import reset_content, reset_title
 from issuers.compliance.rules import RuleRefused
 from issuers.grants import grant_content, grant_title
 from issuers.models import Issuer
@@ -58,7 +59,7 @@ from partnerapi.staff.approvals.kinds import KINDS
 from partnerapi.staff.approvals.market_forms import BustForm, ReleaseForm, ReopenForm
 from partnerapi.staff.approvals.rule_forms import LiftingForm, RuleForm
 from partnerapi.staff.lookup import as_uuid, link
-from partnerapi.staff.picking import PartnerField, Picker
+from partnerapi.staff.picking import PartnerField, Picker, StaffField
 
 MOST_DAYS = 3650
 MOST_OVERLAP_HOURS = 30 * 24
@@ -388,6 +389,15 @@ class AssignmentForm(AskForm):
         return return_content(assignment, reason), return_title(assignment)
 
 
+class SignInForm(AskForm):
+    field_order = ["person"]
+    person = StaffField()
+
+    def content_and_title(self) -> tuple[Mapping[str, Any], str]:
+        person = self.cleaned_data["person"]
+        return reset_content(person), reset_title(person)
+
+
 FORMS: Mapping[str, type[AskForm]] = {
     ApprovalKind.MINT: MintForm,
     ApprovalKind.BURN: BurnForm,
@@ -407,6 +417,7 @@ FORMS: Mapping[str, type[AskForm]] = {
     ApprovalKind.IDENTITY: IdentityForm,
     ApprovalKind.GRANT: GrantForm,
     ApprovalKind.DESK: DeskForm,
+    ApprovalKind.SIGN_IN: SignInForm,
 }
 """A delivery is asked for where its lines are chosen: in the list of legacy shares."""
 

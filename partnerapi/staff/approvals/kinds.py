@@ -10,6 +10,7 @@ from accounts.cash.suspense import AssignMoney
 from accounts.cash.withdrawals import MoveWithdrawal
 from accounts.desk.invitations import InviteToDesk
 from accounts.keys.approvals import IssueKey
+from accounts.sign_ins.resets import ResetSignIn
 from issuers.compliance.restrictions import LiftRestriction
 from issuers.compliance.rules import SetRule
 from issuers.grants import GiveGrant
@@ -43,6 +44,7 @@ KINDS: Mapping[str, Kind] = {
     ApprovalKind.REGISTER: ImportRegister(),
     ApprovalKind.DESK: InviteToDesk(),
     ApprovalKind.RELEASE: ReleaseOrders(),
+    ApprovalKind.SIGN_IN: ResetSignIn(),
 }
 
 BY_ASKER: Mapping[str, str] = {
