@@ -1,6 +1,7 @@
 """Bank statements as camt.053: what is read, what is refused, and where."""
 
 import random
+import re
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -391,3 +392,90 @@ def test_only_its_own_reference_books_a_line_twice(account: Account):
 def test_a_csv_needs_its_closing_balance():
     with pytest.raises(bank_statements.NoClosingBalance, match="State the bank's"):
         book(b"reference,text,amount,date\na,b,1,2027-01-31\n")
+
+
+CSV_FAULTS = {
+    "none": "",
+    "gap": "Balances differ by €50.00",
+    "double": r"is already on line \d+; keep one",
+    "sum": "Balances differ by €0.01",
+    "decimals": "must be a non-zero whole number of cents",
+    "date": "is not a valid date; use YYYY-MM-DD",
+    "nameless": "must have 1 to",
+    "two": "must be a non-zero whole number of cents",
+    "column": "missing",
+    "quote": "",
+    "foreign": "is not UTF-8",
+    "spoiled": "",
+}
+"""What a person who made the file did, and what the refusal says."""
+
+
+def test_three_hundred_files_in_csv_are_booked_or_refused(account: Account):
+    """A file without a fault is booked once; others book nothing, and say why where."""
+    drawn = random.Random(seed())
+    name = reference_of(account)
+    told: dict[str, int] = dict.fromkeys(CSV_FAULTS, 0)
+    for _ in range(300):
+        fault = drawn.choice([*CSV_FAULTS])
+        told[fault] += 1
+        before, lies = head_of(account), at_bank()
+        rows = [
+            (
+                uuid.uuid4().hex,
+                drawn.choice([name, "no one's"]),
+                drawn.randint(1, 10**6),
+            )
+            for _ in range(drawn.randint(1, 6))
+        ]
+        credited = sum(amount for _, text, amount in rows if text == name)
+        closing = lies + sum(amount for _, _, amount in rows)
+        at = drawn.randrange(len(rows))
+        lines = [f"{ref},{text},{amount},2027-01-31" for ref, text, amount in rows]
+        ref, text, amount = rows[at]
+        if fault in ("gap", "sum"):
+            closing += drawn.choice([-1, 1]) * (1 if fault == "sum" else 5_000)
+        elif fault == "double":
+            lines.append(lines[at])
+        elif fault == "decimals":
+            lines[at] = f"{ref},{text},{amount}.12345,2027-01-31"
+        elif fault == "date":
+            lines[at] = (
+                f"{ref},{text},{amount},{drawn.choice(['31.1.2027', '2027-2-30'])}"
+            )
+        elif fault == "nameless":
+            lines[at] = f",{text},{amount},2027-01-31"
+        elif fault == "two":
+            lines.append("reference,text,amount,date")
+        elif fault == "quote":
+            lines[at] = f'{ref},"{text},{amount},2027-01-31'
+        head = (
+            "reference,text,date" if fault == "column" else "reference,text,amount,date"
+        )
+        content = "\n".join([head, *lines]).encode()
+        if fault == "foreign":
+            content = content.replace(b",2027", b" M\xfcller,2027")
+        if fault == "spoiled":
+            spoiled = bytearray(content)
+            for _ in range(drawn.randint(1, 8)):
+                spoiled[drawn.randrange(len(spoiled))] = drawn.randrange(256)
+            # What is still whole may be booked; nothing else is raised.
+            with suppress(WrongFileError, OtherBalance):
+                book_statement(
+                    bytes(spoiled), "bank.csv", colleague(ASKER).email or "", begin,
+                    closing_balance=closing, dry_run=True,
+                )  # fmt: skip
+        elif fault == "none":
+            assert book(content, closing).deposited == credited
+            assert (head_of(account)[0], at_bank()) == (before[0] + credited, closing)
+            assert book(content, closing).is_known
+        else:
+            with pytest.raises((WrongFileError, OtherBalance)) as refused:
+                book(content, closing)
+            said = str(refused.value)
+            assert re.search(CSV_FAULTS[fault], said), (fault, said)
+            if fault in ("double", "decimals", "date", "nameless", "two"):
+                at = len(lines) - 1 if fault in ("double", "two") else at
+                assert {one.line for one in refused.value.problems} == {at + 2}
+            assert (head_of(account), at_bank()) == (before, lies)
+    assert min(told.values()) > 0
