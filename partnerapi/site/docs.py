@@ -93,7 +93,12 @@ def index(request: HttpRequest) -> HttpResponse:
 def page(request: HttpRequest, name: str) -> HttpResponse:
     if name not in (*FOR_PARTNERS, *FOR_OPERATORS):
         raise Http404
-    return html_page(request, doc_page(name))
+    html = doc_page(name)
+    if settings.PARTNER_API_SANDBOX:
+        # A sandbox has many addresses; its commands name the one in use.
+        used = f"{request.scheme}://{request.get_host()}/"
+        html = html.replace(f"{settings.PARTNER_API_SITE}/", used)
+    return html_page(request, html)
 
 
 @require_safe
@@ -139,7 +144,7 @@ def schema_changes() -> str:
 def filled_in(text: str) -> str:
     """A text whose lines to paste have this installation's address, a sandbox's key."""
     own = settings.PARTNER_API_SITE
-    text = text.replace("http://localhost:8080/graphql", f"{own}/graphql")
+    text = text.replace("http://localhost:8080/", f"{own}/")
     return QUOTED_KEY.sub(rf"\1{sandbox_key() or NO_KEY}\1", text)
 
 

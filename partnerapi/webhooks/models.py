@@ -18,9 +18,9 @@ URL_LENGTH = 500
 
 
 class Status(models.TextChoices):
-    ON = "ON"
-    FAILING = "FAILING"
-    OFF = "OFF"
+    ON = "ON", "On"
+    FAILING = "FAILING", "Failing"
+    OFF = "OFF", "Off"
 
 
 class WebhookEndpointQuerySet(models.QuerySet["WebhookEndpoint"]):

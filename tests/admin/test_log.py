@@ -13,12 +13,15 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from accounts.accounts.models import Account, Actor
+from accounts.cash.withdrawals import request_withdrawal
 from accounts.history.models import RowChange
 from accounts.keys.models import ApiKey, Partner
 from accounts.people.models import User
+from issuers.legacy.models import LegacyShareholder
 from issuers.register import ledger
 from partnerapi.sandbox.data.approvals import approved_key
 from partnerapi.staff.log import pages, reading
+from tests.accounts.money import deposit, new_account, new_partner
 from tests.api.test_accounts import change
 from tests.characters import START, Ask, World
 from tests.owner import superuser, tamper
@@ -213,6 +216,32 @@ def test_a_line_is_a_sentence(staff: Client, world: World):
     assert said(staff.get(LOG, {"object": str(world.partner.pk)}))[0].endswith(
         "changed partner Broker Two (broker_one) name: Broker One → Broker Two"
     )
+
+
+def test_who_was_appointed_is_named(staff: Client):
+    lines = staff.get(LOG, {"details": "on"}).context["sentences"]
+    appointed = [line for line in lines if line.verb == "appointed"]
+    assert [line.thing for line in appointed] == ["Ana Staff"]
+    assert appointed[0].rest == "to decide at once"
+
+
+def test_money_is_in_euros_before_and_after(staff: Client, world: World):
+    [line, *_] = world.shareholders
+    LegacyShareholder.objects.filter(pk=line.pk).update(price_cents=1_234_567)
+    ledger.set_price(world.public_token.pk, 501, "MANUAL", ANA)
+    [changed, *_] = lines_of_log(staff, {"object": str(line.pk)})
+    assert (changed.before, changed.after) == ("price: €1.25", "price: €12,345.67")
+    account = new_account(new_partner())
+    deposit(account, 100_000)
+    withdrawal = request_withdrawal(account, 50_000, "W-1", account.partner.login)
+    [made, *_] = lines_of_log(staff, {"object": str(withdrawal.pk)})
+    assert "amount: €500.00" in (made.after or "").splitlines()
+    shown = staff.get(LOG, {"details": "on"}).text
+    assert " cents" not in main_of(shown)
+
+
+def main_of(page: str) -> str:
+    return page.partition("<main")[2]
 
 
 def test_who_signed_in_and_who_failed_is_in_the_log(staff: Client, ana: User):

@@ -230,6 +230,15 @@ def test_the_comments_around_generated_tables_are_not_shown(client):
     assert "generated" not in main(text(client.get("/docs/settings")))
 
 
+@pytest.mark.parametrize("name", docs.FOR_PARTNERS)
+def test_commands_of_a_sandbox_name_the_address_in_use(client, settings, name):
+    settings.PARTNER_API_SANDBOX = True
+    page = text(client.get(f"/docs/{name}", headers={"host": "localhost:9191"}))
+    assert "8080" not in page
+    if name == "proof":
+        assert "http://localhost:9191/docs/verify.py\ncurl" in page
+
+
 def test_the_index_links_every_document(client):
     page = text(client.get("/docs"))
     links = set(re.findall(r'href="(/[^"]*)"', main(page)))

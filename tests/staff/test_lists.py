@@ -16,6 +16,7 @@ from partnerapi.core.backoffice import BoundedPaginator
 from partnerapi.core.money import euros
 from partnerapi.sandbox.data.approvals import approved_key
 from partnerapi.staff.cells import cut
+from tests.api.test_reading_writes_nothing import endpoint_of
 from tests.approved import desk
 from tests.characters import World
 
@@ -99,6 +100,26 @@ def test_rows_of_a_person_are_found_by_the_persons_id(
         assert few == many
         met += few
     assert met
+
+
+def test_an_empty_list_says_what_fills_it(world: World, staff):
+    page = staff.get("/admin/partnerapi/webhookendpoint/").text
+    assert "There is no webhook endpoint yet. A partner creates an endpoint" in page
+    key, _ = approved_key(world.partner, ["issuers:read"])
+    endpoint_of(key)
+    page = staff.get("/admin/partnerapi/webhookendpoint/").text
+    assert 'field-state">On<' in page
+    searched = staff.get("/admin/partnerapi/webhookendpoint/?q=nothing").text
+    assert 'No webhook endpoint fits. <a href="?">Show all</a>' in searched
+
+
+def test_no_list_shows_a_status_as_it_is_stored(world: World, staff):
+    """Nor does a cell have only capitals with underscores."""
+    for model in admin.site._registry:
+        path = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+        page = staff.get(path).text
+        cells = re.findall(r'<t[dh] class="field-(?:status|state)[^>]*>([^<]*)<', page)
+        assert [cell for cell in cells if cell.isupper()] == [], path
 
 
 def test_a_short_list_says_how_many_there_are(world: World, staff):

@@ -27,7 +27,7 @@ from tests.marketdata.trading.trading import (
     placed,
     sell,
 )
-from tests.owner import appoint
+from tests.owner import appoint, tamper
 
 
 class Traded:
@@ -232,6 +232,23 @@ def test_all_markets_are_halted_at_once(traded: Traded, staff):
     [first, second] = staff.get("/admin/books/rows/").context["markets"]
     assert first.alerts == second.alerts == ["Halted: Power cut"]
     assert "0 markets halted" in staff.post("/admin/books/", said, follow=True).text
+
+
+def test_the_line_of_a_day_has_its_scale(traded: Traded, staff):
+    tamper(
+        "INSERT INTO issuers_tokenprice (token_id, number, price_cents, source,"
+        f" effective_at, recorded_by) SELECT '{traded.token.pk}', max(number) + 1,"
+        " 1234, 'MANUAL', clock_timestamp() - interval '1 hour', 'me'"
+        " FROM issuers_tokenprice"
+    )
+    answer = staff.get("/admin/books/rows/")
+    [card] = answer.context["markets"]
+    assert card.low != card.high
+    scale = f"<span>{card.high}</span><span>{card.low}</span>"
+    assert f'<p class="scale" aria-hidden="true">{scale}</p>' in answer.text
+    now = answer.context["at"]
+    ends = f"<span>{now:%H:%M} yesterday</span><span>{now:%H:%M} UTC</span>"
+    assert f'<p class="times" aria-hidden="true">{ends}</p>' in answer.text
 
 
 def test_more_markets_take_no_more_statements(traded: Traded, staff):

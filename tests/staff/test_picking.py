@@ -4,14 +4,19 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from issuers.legacy.models import LegacyImport
 from partnerapi.staff.approvals.filing import FORMS
+from partnerapi.staff.log.pages import WantedForm
 from partnerapi.staff.picking import PICKS, Picker
+from partnerapi.staff.register.delivery.choosing import ChoiceForm
+from partnerapi.staff.register.uploads import UploadForm
+from partnerapi.staff.work import WORK
 from tests.characters import World
-from tests.staff.test_markets import of_role
+from tests.staff.test_markets import Traded, of_role
 
 TYPED = {
     "token", "source", "target", "partner", "issuer", "account", "line", "withdrawal",
-    "restriction",
+    "restriction", "person",
 }  # fmt: skip
 """Fields of requests that take the identifier of a row."""
 
@@ -50,6 +55,33 @@ def test_each_kind_asks_for_the_right_to_view_its_rows(world: World, staff):
         hidden = meta.model_name in ("withdrawal", "bankline")
         assert answer.status_code == (403 if hidden else 200), kind
     assert staff.get("/admin/pick/nonsense/").status_code == 404
+
+
+def test_staff_orders_and_imports_are_offered(world: World, staff):
+    assert offers(staff, "staff", "sam") == [("sam@example.com", "Sam Staff")]
+    assert offers(staff, "staff", "ines") == []
+    file = LegacyImport.objects.create(
+        issuer=world.listed, file_name="a.csv", checksum_sha256="0" * 64,
+        imported_by="me",
+    )  # fmt: skip
+    assert offers(staff, "import", "lum") == [(str(file.pk), "a.csv of Lumen")]
+    traded = Traded()
+    [(value, label)] = offers(staff, "order", "S-1")
+    assert value == str(traded.sold.pk)
+    assert label.startswith(f"Sell 10 {traded.token.symbol}, ")
+    assert offers(staff, "order", str(traded.bought.pk)) == []
+
+
+def test_every_field_of_other_forms_that_names_a_row_offers_rows():
+    forms = [*(work.form for work in WORK.values()), UploadForm, ChoiceForm, WantedForm]
+    plain = {
+        (form.__name__, name)
+        for form in forms
+        for name, field in form.base_fields.items()
+        if name in TYPED | {"login", "client", "order", "batch", "who"}
+        and not isinstance(field.widget, Picker)
+    }
+    assert plain == {("WantedForm", "source")}
 
 
 def test_every_field_of_a_request_that_names_a_row_offers_rows():

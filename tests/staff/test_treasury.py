@@ -136,6 +136,15 @@ def confirm(client: Client, preview: Any, **given: str) -> list[str]:
     return [str(message) for message in done.context["messages"]]
 
 
+def test_payments_say_what_to_do_when_none_waits(account: Account, ana: Client):
+    page = ana.get("/admin/payments/").text
+    assert "two people approve it, and it appears here" in page
+    assert "No payment file yet. Choose approved withdrawals" in page
+    request_withdrawal(account, 500, "W-1", account.partner.login)
+    page = ana.get("/admin/payments/").text
+    assert 'href="/admin/accounts/withdrawal/?status__exact=REQUESTED"' in page
+
+
 def test_nothing_is_booked_unless_the_books_say_what_the_bank_does(
     account: Account, ana: Client
 ):

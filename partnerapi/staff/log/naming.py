@@ -110,6 +110,7 @@ NAMES: Mapping[str, tuple[Callable[[str], Any], str, str]] = {
 }
 """Of a table: how its keys are read, the SQL of a row's name, and the rows `r`."""
 KEYED_BY_ANOTHER = {
+    "accounts_staffchange": "accounts_user",
     "accounts_user_groups": "accounts_user",
     "accounts_user_user_permissions": "accounts_user",
     "auth_group_permissions": "auth_group",

@@ -14,6 +14,7 @@ from django.utils.text import capfirst
 from issuers.register.kinds import EntryKind
 from issuers.register.models import TokenPrice
 from partnerapi.core.database import rows_of
+from partnerapi.core.money import euros
 from partnerapi.core.times import to_rfc3339
 from partnerapi.staff.log.naming import Row, columns_that_name, named_table, names_of
 from partnerapi.staff.lookup import as_uuid
@@ -23,6 +24,8 @@ LINES_OF_FOLD = 20
 """Of a fold, that its page can open."""
 MOST_READ = 5_000
 """Lines that are read to find the folds of a page."""
+OF_MONEY = {"amount", "booked_balance", "closing_balance"}
+"""Columns with euro cents, in addition to those whose names end with `_cents`."""
 KINDS: dict[str, tuple[str, list[str]]] = {
     "changes": (
         "Changes",
@@ -195,6 +198,8 @@ def readable(line: Line, naming: Naming, called: Called) -> Line:
             before=columns(line.before, tables, called),
             after=columns(line.after, tables, called),
         )
+    if line.what.startswith("Price: ") and line.after:
+        return line._replace(after=euros(int(line.after.removesuffix(" cents"))))
     if line.what.startswith("Page: ") and line.after:
         name, colon, noted = line.after.partition(": [")
         if colon:
@@ -211,6 +216,9 @@ def columns(row: str | None, tables: Mapping[str, str], called: Called) -> str |
     for name, value in json.loads(row).items():
         if other := called.get((tables.get(name, ""), str(value))):
             said.append(f"{name.removesuffix('_id').replace('_', ' ')}: {other}")
+        elif name in OF_MONEY or name.endswith("_cents"):
+            amount = "nothing" if value is None else euros(value)
+            said.append(f"{name.removesuffix('_cents').replace('_', ' ')}: {amount}")
         else:
             said.append(f"{name.replace('_', ' ')}: {in_words(value)}")
     return "\n".join(said)

@@ -4,11 +4,12 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
+from accounts.history.models import StaffChange
 from accounts.people.models import TURNS_AROUND
 from issuers.register.kinds import EntryKind
 from issuers.register.models import TokenPrice
 from partnerapi.core.database import rows_of
-from partnerapi.core.money import euros, plural
+from partnerapi.core.money import plural
 from partnerapi.core.times import to_rfc3339
 from partnerapi.staff.log.naming import PERSON
 from partnerapi.staff.log.reading import Fold, Line
@@ -144,14 +145,15 @@ def said_of(line: Line) -> tuple[str, str, str]:
         )
     if what.startswith("Price: "):
         source = TokenPrice.Source(what.removeprefix("Price: ")).label.lower()
-        cents = int(after.removesuffix(" cents"))
-        return "priced", name, f"at {euros(cents)}, {source}"
+        return "priced", name, f"at {after}, {source}"
     if what == "Delivery" and (found := JOB.fullmatch(after)):
         count, source, delivered, refused = found.groups()
         rest = (
             f"{source.lower()}; delivered {int(delivered):,}, refused {int(refused):,}"
         )
         return VERBS[what], plural(int(count), "line"), rest
+    if what == "Insert" and said(line).get("what") == StaffChange.What.APPOINTED:
+        return "appointed", name, "to decide at once"
     if what == "Update":
         return VERBS[what], thing, changed(line)
     if what.startswith("Page: ") and (found := WORKED.fullmatch(after)):

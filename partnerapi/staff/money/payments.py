@@ -49,6 +49,7 @@ def show_payments(request: HttpRequest) -> HttpResponse:
     nameless = approved.filter(payee__isnull=True).select_related(
         "cash_account__account__user", "cash_account__account__partner"
     )
+    requested = Withdrawal.objects.filter(status=Withdrawal.Status.REQUESTED)
     house = HouseAccount.now()
     files = [*PaymentFile.objects.defer("content").order_by("-id")[:FILES]]
     context: dict[str, Any] = admin.site.each_context(request) | {
@@ -58,6 +59,7 @@ def show_payments(request: HttpRequest) -> HttpResponse:
         "waiting": [
             (row, euros(row.amount), iban.format(row.payee.iban)) for row in waiting
         ],
+        "requested": not waiting and requested.exists(),
         "total": euros(sum(row.amount for row in waiting)),
         "nameless": [
             (row, euros(row.amount)) for row in nameless.order_by("created_at")[:FILES]

@@ -36,7 +36,9 @@ Status = LegacyShareholder.Status
 class ChoiceForm(forms.Form):
     """Which lines; the issuer may follow from the token or the import."""
 
-    issuer = forms.SlugField(label="Issuer’s slug", required=False)
+    issuer = forms.SlugField(
+        label="Issuer’s slug", required=False, widget=Picker("issuer")
+    )
     token = forms.CharField(
         label="Token’s symbol",
         required=False,
@@ -46,7 +48,7 @@ class ChoiceForm(forms.Form):
     status = forms.ChoiceField(
         label="Status", required=False, choices=[*Status.choices, (ANY, "Any")]
     )
-    batch = forms.UUIDField(label="Import", required=False)
+    batch = forms.UUIDField(label="Import", required=False, widget=Picker("import"))
     since = forms.DateField(
         label="Created from", required=False, widget=forms.DateInput({"type": "date"})
     )
