@@ -26,6 +26,7 @@ FOR_PARTNERS = (
     "first-trade",
     "tasks",
     "concepts",
+    "trading",
     "scopes",
     "limits",
     "errors",

@@ -21,6 +21,7 @@ from django.urls import get_resolver
 from graphql import GraphQLObjectType
 
 from accounts.access import Scope
+from marketdata.trading.in_force import OrderStatusReason, TimeInForce
 from partnerapi.command_line import DUTIES
 from partnerapi.core.commands import CommandGroup, first_sentence
 from partnerapi.exports.connections import CONNECTIONS
@@ -255,6 +256,10 @@ def licence_of(distribution: metadata.Distribution) -> str:
     return words.strip().partition("\n")[0]
 
 
+def meanings_table(of: type[TimeInForce] | type[OrderStatusReason]) -> str:
+    return table(("Value", "Meaning"), ((code(row), row.meaning) for row in of))
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "settings": settings_table,
     "limits": limits_table,
@@ -264,6 +269,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "scopes": scopes_table,
     "export-rows": export_rows_table,
     "licences": licences_table,
+    "times-in-force": partial(meanings_table, TimeInForce),
+    "order-endings": partial(meanings_table, OrderStatusReason),
     "locks": lambda: table(("", "Order", "What", "Lock", "Accepted by"), rows()),
     **{
         f"commands-{duty.split()[0].lower()}": partial(commands_table, duty)
