@@ -14,6 +14,7 @@ FAST = (
     "tests/marketdata/books/test_orderbook.py",
     "tests/marketdata/fix/protocol/",
     "tests/marketdata/trading/test_queues.py",
+    "tests/marketdata/trading/test_uncross.py",
     "tests/test_reach.py",
     "tests/test_structure.py",
     "tests/test_words.py",
@@ -76,6 +77,7 @@ MORE_WHEN_LONG = (
     "tests/graphql/test_against_graphql_core.py",
     "tests/issuers/test_register_machine.py",
     "tests/marketdata/trading/test_model.py",
+    "tests/marketdata/trading/test_refused.py",
 )
 """They try some examples without `--long`, and more with it."""
 with_long = False

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.marketdata.trading.model import run
+from tests.marketdata.trading.test_uncross import compare_books
 from tests.sampling import sample
 from tests.tiers import count
 
@@ -10,3 +11,7 @@ from tests.tiers import count
 @pytest.mark.parametrize("seed", sample(range(20), count(5, 20), "markets"))
 def test_the_market_is_its_model(one_person: None, seed: int):
     run(seed, 20)
+
+
+def test_auctions_of_many_books_are_as_over_all_prices():
+    compare_books(count(100, 20_000))
