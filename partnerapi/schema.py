@@ -28,6 +28,7 @@ import marketdata.trading.schema.mutations
 import marketdata.trading.schema.orders
 import marketdata.trading.schema.positions
 import partnerapi.exports.schema
+import marketdata.trading.schema.refused
 import partnerapi.gateway.schema
 import partnerapi.webhooks.schema
 from accounts.accounts.schema import Account
@@ -114,6 +115,7 @@ class Query(
     marketdata.trading.schema.orders.Query,
     marketdata.trading.schema.positions.Query,
     marketdata.trading.schema.listings.Query,
+    marketdata.trading.schema.refused.Query,
     issuers.schema.compliance.Query,
     issuers.schema.proofs.Query,
     partnerapi.exports.schema.Query,

@@ -1,3 +1,4 @@
+import atexit
 import gc
 import os
 import sys
@@ -23,6 +24,7 @@ try:
         application = graphql_first(resolve(GRAPHQL).func, application)
     # They read settings, which may be wrong.
     from accounts.keys.uses import uses
+    from marketdata.trading.refused import refused_orders
     from partnerapi.core.postgresql.lending import lend, until
     from partnerapi.core.starting import StartRefused, check_start
     from partnerapi.gateway.counts import counts
@@ -43,6 +45,9 @@ except StartRefused as refused:
 uses.aside.keep_written()
 recent.aside.keep_written()
 counts.aside.keep_written()
+refused_orders.aside.keep_written()
+# It is a record: what a process has answered last is in it, too.
+atexit.register(refused_orders.write_or_wait)
 
 # What is loaded by now stays for the life of the process: the collector need not look
 # at it again, nor often at the objects of answers, which hold no cycles. Documents do:

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.contrib import admin
 
 from accounts.accounts.models import Account
-from marketdata.trading.models import Market, Order, OrderBlock
+from marketdata.trading.models import Market, Order, OrderBlock, RefusedOrder
 from partnerapi.core.backoffice import ListWithActions, OwnPage, ReadOnlyAdmin, money
 
 
@@ -46,6 +46,27 @@ class OrderBlockAdmin(ReadOnlyAdmin):
     readonly_fields = (
         "id", "partner", "account", "token", "is_staff", "reason", "blocked_by",
         "blocked_at", "released_by", "released_at",
+    )  # fmt: skip
+    fields = readonly_fields
+
+
+@admin.register(RefusedOrder)
+class RefusedOrderAdmin(ReadOnlyAdmin):
+    """Orders as partners sent them; of a partner with many, some are only counted."""
+
+    list_display = [
+        "at", "partner", "code", "number", "token", "account", "side", "quantity",
+        "limit", "message",
+    ]  # fmt: skip
+    list_select_related = ["partner", "account__user", "account__partner", "token"]
+    list_filter = ["code"]
+    search_fields = ["^partner__login"]
+    search_help_text = "The beginning of a partner's login"
+    ordering = ["-at"]
+    limit = money("limit_price", "limit")
+    readonly_fields = (
+        "id", "at", "partner", "code", "number", "message", "token", "account", "order",
+        "side", "quantity", "limit_price", "time_in_force", "client_order_id",
     )  # fmt: skip
     fields = readonly_fields
 

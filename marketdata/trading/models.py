@@ -26,6 +26,7 @@ from partnerapi.core.constraints import check
 
 REASON_LENGTH = 500
 ACTOR_LENGTH = 254
+CODE_LENGTH = 50
 Row = TypeVar("Row", bound=models.Model)
 
 
@@ -206,6 +207,59 @@ class CancelTimer(models.Model):
 
     def __str__(self):
         return f"Timer of {self.partner}"
+
+
+class RefusedOrder(models.Model):
+    """An order, or an amendment of `order`, that was refused, as it was sent.
+
+    `number` is how many it stands for: where a partner has many refused in a minute,
+    one row counts those of a code, and has the beginning of that minute and no order.
+    """
+
+    id = models.UUIDField(primary_key=True, editable=False)
+    partner = models.ForeignKey(
+        Partner, models.PROTECT, related_name="refused_orders", db_index=False,
+        db_constraint=False,
+    )  # fmt: skip
+    at = models.DateTimeField(db_index=True)
+    code = models.CharField(max_length=CODE_LENGTH)
+    number = models.BigIntegerField()
+    message = models.CharField(max_length=REASON_LENGTH, null=True)
+    account = models.ForeignKey(
+        Account, models.PROTECT, null=True, related_name="+", db_index=False,
+        db_constraint=False,
+    )  # fmt: skip
+    token = models.ForeignKey(
+        Token, models.PROTECT, null=True, related_name="+", db_index=False,
+        db_constraint=False,
+    )  # fmt: skip
+    order = models.ForeignKey(
+        "Order", models.PROTECT, null=True, related_name="+", db_index=False,
+        db_constraint=False,
+    )  # fmt: skip
+    side = models.SmallIntegerField(choices=OrderSide, null=True)
+    quantity = models.DecimalField(max_digits=20, decimal_places=0, null=True)
+    limit_price = models.DecimalField(
+        max_digits=20, decimal_places=0, null=True, help_text="Euro cents."
+    )
+    time_in_force = models.CharField(max_length=3, null=True)
+    client_order_id = models.CharField(max_length=64, null=True)
+
+    class Meta:
+        constraints = [
+            check("refused_order_stands_for_some", Q(number__gt=0)),
+            models.UniqueConstraint(
+                fields=["partner", "at", "code"],
+                condition=Q(account__isnull=True),
+                name="refused_orders_are_counted_once",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["partner", "at", "id"], name="refused_order_list")
+        ]
+
+    def __str__(self):
+        return f"{self.code} at {self.at}"
 
 
 class Order(models.Model):

@@ -174,6 +174,7 @@ APPLICATION: Mapping[str, str] = {
     "trading_order": READ,
     "trading_orderblock": READ,
     "trading_orderevent": READ,
+    "trading_refusedorder": READ,
     "trading_registertold": READ,
 }
 """The application's rights on every table and view. INSERT and UPDATE are rights on all

@@ -21,6 +21,7 @@ AT_NIGHT = {
     "clear_sessions": 50,
     "prune_job_runs": 55,
     "prune_failed_sign_ins": 58,
+    "prune_refused_orders": 59,
 }
 """The minute after two o'clock, UTC, at which a job begins. What was verified stands
 in the statement that follows."""

@@ -27,6 +27,7 @@ class ExportedConnection(models.TextChoices):
     ACCOUNTS = "ACCOUNTS", "Accounts"
     STATUS_CHANGES = "STATUS_CHANGES", "Status changes"
     ORDERS = "ORDERS", "Orders"
+    REFUSED_ORDERS = "REFUSED_ORDERS", "Refused orders"
     EXECUTIONS = "EXECUTIONS", "Executions"
     POSITIONS = "POSITIONS", "Positions"
     CASH_ENTRIES = "CASH_ENTRIES", "Cash entries"
@@ -194,6 +195,14 @@ CONNECTIONS: dict[str, Exported] = {
         "timeInForce expiresAt status statusReason version createdAt updatedAt "
         "account { id } token { id }",
         (Scope.TRADING_READ,),
+    ),
+    ExportedConnection.REFUSED_ORDERS: Exported(
+        "Your orders that were refused, `refusedOrders`.",
+        {None: ("refusedOrders",)},
+        "id at code message count side quantity limitPrice timeInForce clientOrderID "
+        "account { id } token { id } order { id }",
+        (Scope.TRADING_READ,),
+        shows_granted=True,
     ),
     ExportedConnection.EXECUTIONS: Exported(
         "The executions of all your clients, `executions`, or of an account.",

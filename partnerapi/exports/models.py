@@ -170,6 +170,7 @@ class Export(models.Model):
                         "MARKETS",
                         "INDUSTRY_BENCHMARKS",
                         "ACCOUNTS",
+                        "REFUSED_ORDERS",
                         "EVENTS",
                         "GRANTS",
                     ],

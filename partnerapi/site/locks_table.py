@@ -89,6 +89,7 @@ ALONE = {
     "partnerapi_idempotencyrecord": "passes over what others hold",
     "partnerapi_jobrun": "passes over what others hold",
     "partnerapi_requestcount": "passes over what others hold",
+    "trading_refusedorder": "passes over what others hold",
     "partnerapi_webhookendpoint": "one endpoint, by a mutation that locks nothing more",
     "registers that moved": "not waited for",
     "writers of the register": "shared by all who write; readers of tables wait for it",

@@ -68,6 +68,7 @@ OF_LISTS: Mapping[str, str] = {
     "issuers_token": "issuers", "issuers_tokenrule": "rules",
     "marketdata_fixsession": "assign-compids", "trading_market": "halt",
     "trading_order": "orders", "trading_orderblock": "orders",
+    "trading_refusedorder": "orders",
     "partnerapi_export": "partner-requests",
     "partnerapi_failedsignin": "unlock-sign-in",
     "partnerapi_idempotencyrecord": "partner-requests",

@@ -29,7 +29,7 @@ READ = tuple(
         " issuer issuerfinancialdata issuergrant legacyshareholder restriction token"
         " tokenrule",
         "marketdata": "fixsession",
-        "trading": "market order orderblock execution",
+        "trading": "market order orderblock execution refusedorder",
         "partnerapi": "export idempotencyrecord jobrun webhookdelivery webhookendpoint",
     }.items()
     for model in models.split()

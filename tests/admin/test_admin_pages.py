@@ -26,8 +26,10 @@ from issuers.legacy.models import LegacyShareholder
 from issuers.models import Article, Document, Issuer, Token
 from marketdata.replay.own_book import PARTNER
 from marketdata.trading import controls, market
+from marketdata.trading.errors import LotSize
 from marketdata.trading.market import Placed, Request
 from marketdata.trading.queues import BUY
+from marketdata.trading.refused import refused_orders
 from partnerapi.core.backoffice import OwnPage
 from partnerapi.exports.models import Export
 from partnerapi.gateway.models import IdempotencyRecord
@@ -55,7 +57,8 @@ READ_ONLY = (
     "IndustryClassificationBenchmark", "JobRun", "Withdrawal",
     "ApprovedHolder", "InvestorAttestation", "InvestorProfile", "IssuerGrant",
     "Restriction",
-    "TokenRule", "Market", "Order", "OrderBlock", "WebhookDelivery", "WebhookEndpoint",
+    "TokenRule", "Market", "Order", "OrderBlock", "RefusedOrder", "WebhookDelivery",
+    "WebhookEndpoint",
 )  # fmt: skip
 EDITABLE = [model for model in MODELS if model.__name__ not in READ_ONLY]
 ANSWER = b'{"data": {"said": "to the partner"}}'
@@ -96,6 +99,7 @@ SEARCHES = {
     "Market": ("valdas", 1),
     "Order": ("order-7", 1),
     "OrderBlock": ("obs", 1),
+    "RefusedOrder": ("obs", 1),
     "HouseAccount": (IBAN_OF_CLIENTS_MONEY[:6], 1),
     "WebhookDelivery": ("hooks.example.com/7", 1),
     "WebhookEndpoint": ("hooks.example.com/7", 1),
@@ -156,6 +160,12 @@ def with_orders():
     assert all(isinstance(one, Placed) for one in placed), placed
     for partner in Partner.objects.all():
         controls.block(partner.pk, None, None, partner.login)
+        for number in range(1 if partner.login.startswith("obs") else 10):
+            request = Request(client.pk, BUY, number + 1, price, PARTNER)
+            refused_orders.note(
+                partner.pk, timezone.now(), token.pk, request, LotSize("An odd lot.")
+            )
+    refused_orders.write()
 
 
 def with_webhooks():

@@ -11,13 +11,14 @@ from partnerapi.schema import schema
 from partnerapi.site.exchanges import of_operations
 from partnerapi.site.pages import SANDBOX_SDL_FILE
 from tests.examples.shapes import differences
-from tests.waiting import PATIENCE_SECONDS
+from tests.waiting import PATIENCE_SECONDS, until
 
 # They are asked after what they ask about, and in this order.
 LAST = (
     "account", "blockOrders", "orderBlocks", "releaseOrders", "export",
     "idempotentRequest", "placeOrder", "order", "orders",
-    "executions", "amendOrder", "cancelOrder", "placeOrders", "cancelOrders",
+    "refusedOrders", "executions", "amendOrder", "cancelOrder", "placeOrders",
+    "cancelOrders",
     "createWebhookEndpoint", "rollWebhookSecret", "testWebhookEndpoint",
     "redeliverWebhooks", "deleteWebhookEndpoint",
     "sandboxActivate", "sandboxDeposit", "sandboxFill", "sandboxAdvanceMarket",
@@ -69,6 +70,12 @@ def ask(server: dict, document: str, key: str) -> dict:
     return answer
 
 
+def listed_refusals(server: dict) -> list[dict]:
+    answer = ask(server, "{ refusedOrders(first: 1) { nodes { id } } }", str(uuid4()))
+    refusals: list[dict] = answer["data"]["refusedOrders"]["nodes"]
+    return refusals
+
+
 @pytest.mark.parametrize("name", BY_NAME)
 def test_the_request_of_an_operation_gets_its_answer(
     name: str, running_server: dict, used: dict[str, str]
@@ -81,6 +88,10 @@ def test_the_request_of_an_operation_gets_its_answer(
         price = found["capPrice"] - found["capPrice"] % found["tickSize"]
         bought = ask(running_server, BUY_ONE % (price, "IOC"), str(uuid4()))
         assert bought["data"]["placeOrder"]["executions"], bought
+    if name == "refusedOrders":
+        # It appears within a second.
+        ask(running_server, BUY_ONE % (1, "GTC"), str(uuid4()))
+        until(lambda: listed_refusals(running_server))
     if name == "sandboxFill":
         [best] = ask(running_server, BOOK, str(uuid4()))["data"]["token"]["orderBook"][
             "bids"

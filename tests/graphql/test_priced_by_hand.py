@@ -42,6 +42,7 @@ PRICES = {
     "placeOrders": (150, 0, 0, 3),
     "positions": (0, 4, 0, 6),
     "redeliverWebhooks": (150, 1, 0, 2),
+    "refusedOrders": (0, 3, 0, 6),
     "releaseOrders": (150, 0, 0, 1),
     "requestWithdrawal": (150, 2, 0, 3),
     "rollWebhookSecret": (150, 1, 0, 2),

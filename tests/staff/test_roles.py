@@ -84,6 +84,7 @@ EXPECTED = {
     "trading.Market": (EVERYBODY, "", "o", ""),
     "trading.Order": (EVERYBODY, "", "", ""),
     "trading.OrderBlock": (EVERYBODY, "", "", ""),
+    "trading.RefusedOrder": (EVERYBODY, "", "", ""),
     "partnerapi.Export": (EVERYBODY, "", "", ""),
     "partnerapi.FailedSignIn": ("ck", "", "", ""),
     "partnerapi.IdempotencyRecord": (EVERYBODY, "", "", ""),

@@ -1,10 +1,13 @@
 """Orders that partners place, amend and cancel."""
 
 from collections import defaultdict
+from functools import partial
 from typing import NamedTuple
+from uuid import UUID
 
 import graphene
-from django.db import OperationalError
+from django.db import OperationalError, transaction
+from django.utils import timezone
 
 from accounts.access import Scope, check_scope
 from issuers.schema.compliance import REFUSALS, TransferRefusal
@@ -15,6 +18,8 @@ from marketdata.trading.groups import Groups
 from marketdata.trading.in_force import OrderStatusReason
 from marketdata.trading.models import Order as OrderModel
 from marketdata.trading.models import OrderStatus
+from marketdata.trading.refused import refused_orders
+from marketdata.trading.round import Request
 from marketdata.trading.schema import inputs
 from marketdata.trading.schema.answers import OrderRow, execution_rows, refusals_of
 from marketdata.trading.schema.controls import block, check_number
@@ -29,7 +34,11 @@ from partnerapi.core.errors import (
 from partnerapi.core.postgresql.faults import took_too_long
 from partnerapi.graphql.cost import MUTATION, OBJECT, Cost, Field
 from partnerapi.graphql.relay import key_of
-from partnerapi.graphql.resolvers import check_first, commits_itself, in_groups
+from partnerapi.graphql.resolvers import (
+    check_first,
+    commits_itself,
+    in_groups,
+)
 
 MOST_POINTS, MOST_POINTS_OF_LIST = 70, 15
 """Of what is selected of an answer: the book is held until it is written."""
@@ -234,17 +243,23 @@ def market_of(selection, input):
 
 
 def place_together(token_id, calls):
-    return place(f"Token|{token_id}", [(c, given["input"]) for c, given in calls])
+    orders = [(context, given["input"]) for context, given in calls]
+    # Of a group that fails, each goes alone, and is refused then.
+    return place(f"Token|{token_id}", orders, transaction.on_commit)
+
+
+def at_once(note):
+    note()
 
 
 def is_trial_of(context):
     return context.trial is not None
 
 
-def place(token_text, orders):
+def place(token_text, orders, when=at_once):
     """Place orders for one token, of several contexts, in one call of the market.
 
-    Returns for each what came of it, or why it is refused.
+    Returns for each what came of it, or why it is refused. `when` is when to note that.
     """
     results = [None] * len(orders)
     requests, token = {}, None
@@ -271,14 +286,29 @@ def place(token_text, orders):
     for number, placed in zip(
         in_turn, place_each(token, wanted, is_trial), strict=True
     ):
-        results[number] = named_for_partner(placed) if is_refused(placed) else placed
+        results[number] = placed
+        if is_refused(placed):
+            named_for_partner(placed)
+            context, _ = orders[number]
+            when(partial(note_refused, context, token, requests[number], placed))
     return results
 
 
+def note_refused(context, token_id, request, refusal, order_id=None):
+    """Keep what a market has refused, unless it was only tried."""
+    if not is_trial_of(context):
+        refused_orders.note(
+            UUID(context.caller.partner_id), timezone.now(), token_id, request,
+            refusal, order_id,
+        )  # fmt: skip
+
+
 def place_each(token, requests, is_trial):
+    if not requests:
+        return []
     try:
         with within_time():
-            return market.place_each(token, requests, is_trial) if requests else []
+            return market.place_each(token, requests, is_trial)
     except (NotTradable, MarketClosed) as refusal:
         return [refusal for _ in requests]
 
@@ -376,16 +406,28 @@ class Mutation(graphene.ObjectType):
             for order in orders
             if order["account_id"] in accounts
         ]
-        with within_time():
-            is_trial = is_trial_of(info.context)
-            placed = iter(market.place_each(token, requests, is_trial))
-        results = [
-            next(placed)
-            if order["account_id"] in accounts
-            else inputs.no_account(f"input.orders.{number}")
-            for number, order in enumerate(orders)
+        keep = partial(note_refused, info.context, token)
+        try:
+            with within_time():
+                is_trial = is_trial_of(info.context)
+                results = market.place_each(token, requests, is_trial)
+        except (NotTradable, MarketClosed) as refusal:
+            for request in requests:
+                keep(request, refusal)
+            raise
+        for request, result in zip(requests, results, strict=True):
+            if is_refused(result):
+                # Nothing is kept of a list whose commit fails.
+                transaction.on_commit(partial(keep, request, result))
+        placed = iter(results)
+        return [
+            [
+                next(placed)
+                if order["account_id"] in accounts
+                else inputs.no_account(f"input.orders.{number}")
+                for number, order in enumerate(orders)
+            ]
         ]
-        return [results]
 
     @check_first(check_amend)
     def resolve_amend_order(roots, info, input):
@@ -401,7 +443,19 @@ class Mutation(graphene.ObjectType):
                     **wanted,
                     is_trial=is_trial_of(info.context),
                 )
+        except RequestTimeout:
+            raise
         except PartnerAPIError as refusal:
+            asked = Request(
+                order.account_id,
+                order.side,
+                wanted["quantity"] or order.quantity,
+                wanted["limit_price"] or order.limit_price,
+                caller.login,
+                order.time_in_force,
+                client_order_id=order.client_order_id,
+            )
+            note_refused(info.context, order.token_id, asked, refusal, order.pk)
             raise named_for_partner(refusal) from None
         return [amended]
 

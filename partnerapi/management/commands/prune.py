@@ -9,5 +9,6 @@ class Command(CommandGroup):
         "exports": "partnerapi.management.prune_exports.Command",
         "failed-sign-ins": "partnerapi.management.prune_failed_sign_ins.Command",
         "idempotency-records": "partnerapi.management.prune_idempotency.Command",
+        "refused-orders": "marketdata.trading.management.prune_refused.Command",
         "request-counts": "partnerapi.management.prune_request_counts.Command",
     }
