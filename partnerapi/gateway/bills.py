@@ -15,6 +15,8 @@ from partnerapi.graphql.cost import LEAST
 MOST_REFUSED_COST = 1_000
 """Most points of a refusal: any budget that is full can pay for it."""
 FREE_KILOBYTES = 2
+STOPS_A_MINUTE = 10
+"""Requests of a key in the lane of the kill switch."""
 
 
 def weigh(size: int) -> int:
@@ -53,6 +55,9 @@ class Bill:
     """
 
     def __init__(self, request: HttpRequest, caller: Caller | None) -> None:
+        self.name: str
+        self.limit: int
+        self.refill: float
         self.name, self.limit, self.refill = (
             partner_account(caller) if caller else address_account(address_of(request))
         )
@@ -61,7 +66,7 @@ class Bill:
         self.budget: Budget | None = None
 
     @property
-    def account(self) -> tuple[str, int, int]:
+    def account(self) -> tuple[str, int, float]:
         return self.name, self.limit, self.refill
 
     def look(self, points: int, unread: bool) -> None:
@@ -136,3 +141,33 @@ class Bill:
             "X-RateLimit-Remaining": str(budget.remaining),
             "X-RateLimit-Reset": str(budget.reset),
         }
+
+
+class KillSwitchBill(Bill):
+    """Draws on a budget of requests that stop orders: ten a minute of a key.
+
+    Each takes one, whatever it costs. Its points are not charged.
+    """
+
+    def __init__(self, request: HttpRequest, caller: Caller) -> None:
+        super().__init__(request, caller)
+        self.name = f"kill-switch:{caller.key_id}"
+        self.limit, self.refill = STOPS_A_MINUTE, STOPS_A_MINUTE / 60
+
+    def look(self, points: int, unread: bool) -> None:
+        """Refuse nothing before it is read."""
+
+    def charge(self, points: int, owed: int = 0) -> Budget:
+        return super().charge(1)
+
+    def settle(self, points: int) -> None:
+        """The request has taken its one."""
+
+    def throttled(self) -> Throttled:
+        assert self.budget is not None
+        return Throttled(
+            f"A key may send X-Kill-Switch {STOPS_A_MINUTE} times a minute; try again "
+            f"in {self.budget.retry_after} seconds, or without it.",
+            headers={"Retry-After": str(self.budget.retry_after)},
+            reason="KILL_SWITCH",
+        )

@@ -117,14 +117,19 @@ class Running:
         Raises:
             Throttled: the caller has no time left in its minute.
         """
-        self.name = name
         now, limit = monotonic(), limit_of(name)
         with lock:
             minute = minute_of(name, now)
             is_spent = minute.taken(now) >= limit
             seconds = minute.retry_after(limit, now)
         if is_spent:
+            self.name = name
             raise spent(seconds)
+        self.begin_anyway(name)
+
+    def begin_anyway(self, name: str) -> None:
+        """As `begin`, even if the caller has no time left."""
+        self.name = name
         self.go_on()
 
     def go_on(self) -> None:

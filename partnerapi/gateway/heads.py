@@ -10,6 +10,7 @@ from partnerapi.gateway.requests import seen_address
 
 GRAPHQL = (b"POST /graphql ", b"POST /graphql?")
 TOKEN = re.compile(rb"^x-token-auth:(.*)\r$", re.I | re.M)
+KILL_SWITCH = re.compile(rb"^x-kill-switch:[ \t]*1[ \t]*\r$", re.I | re.M)
 FORWARDED_FOR = re.compile(rb"^x-forwarded-for:(.*)\r$", re.I | re.M)
 
 
@@ -25,6 +26,10 @@ def address_of(head: bytes, remote: str) -> str:
     """The client's address; `remote` is at the other end of the connection."""
     seen = b",".join(FORWARDED_FOR.findall(head)).decode("latin-1")
     return seen_address(remote, seen)
+
+
+def asks_for_kill_switch(head: bytes) -> bool:
+    return head.startswith(GRAPHQL) and KILL_SWITCH.search(head) is not None
 
 
 def is_spent(head: bytes, remote: str) -> bool:

@@ -60,8 +60,9 @@ class UnsupportedMediaType(Refusal):
 class Throttled(Refusal):
     """The budget is spent. If `reason` is `POINTS`, the request costs more than the
     budget holds; only its bytes and tokens were charged. If it is `TIME`, the server
-    time of this minute is spent; nothing was read or charged. `Retry-After` says when
-    to send it again."""
+    time of this minute is spent; nothing was read or charged. If it is `KILL_SWITCH`,
+    the key has sent that header ten times in a minute. `Retry-After` says when to send
+    it again."""
 
     code, status = "THROTTLED", 429
     example = "a request of an account that has taken 10 seconds in this minute"

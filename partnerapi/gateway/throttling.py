@@ -60,7 +60,7 @@ class Budget:
 
     limit: int
     level: float
-    refill_per_second: int
+    refill_per_second: float
     taken: bool
     missing: float
 
@@ -80,14 +80,14 @@ class Budget:
         return math.ceil((self.limit - math.floor(self.level)) / self.refill_per_second)
 
 
-def look(name: str, limit: int, refill: int, points: int) -> Budget:
+def look(name: str, limit: int, refill: float, points: int) -> Budget:
     """Whether the bucket may hold so many points, as far as this process knows."""
     with local_lock:
         level = local_bucket(name, limit, refill).level
     return Budget(limit, level, refill, points <= level, max(0.0, points - level))
 
 
-def take(name: str, limit: int, refill: int, points: float, owed: int = 0) -> Budget:
+def take(name: str, limit: int, refill: float, points: float, owed: int = 0) -> Budget:
     """Take points from the bucket of this name; where it holds fewer, what is owed.
 
     What is owed is taken in any case: the bucket may then hold less than nothing.
@@ -98,12 +98,12 @@ def take(name: str, limit: int, refill: int, points: float, owed: int = 0) -> Bu
     return Budget(limit, level, refill, taken, max(0.0, points - level))
 
 
-def spend(name: str, limit: int, refill: int, points: int) -> Budget:
+def spend(name: str, limit: int, refill: float, points: int) -> Budget:
     """Take points from the bucket of this name, whatever it holds; below 0, give."""
     return take(name, limit, refill, math.inf, points)
 
 
-def settle(name: str, limit: int, refill: int, points: int, budget: Budget) -> Budget:
+def settle(name: str, limit: int, refill: float, points: int, budget: Budget) -> Budget:
     """As `spend`, without waiting for Redis; `budget` is the bucket as last seen.
 
     Where Redis does not take it, the bucket refills with time.
@@ -121,7 +121,7 @@ def settle(name: str, limit: int, refill: int, points: int, budget: Budget) -> B
 
 
 def take_in_redis(
-    name: str, limit: int, refill: int, points: float, owed: int
+    name: str, limit: int, refill: float, points: float, owed: int
 ) -> tuple[bool, float] | None:
     """None: Redis does not answer, or did not within the last second."""
     if not outage.may_try():
@@ -141,7 +141,9 @@ def take_in_redis(
 TAKE_SHA = hashlib.sha1(TAKE.encode(), usedforsecurity=False).hexdigest()
 
 
-def evaluate(key: str, limit: int, refill: int, points: float, owed: int) -> list[Any]:
+def evaluate(
+    key: str, limit: int, refill: float, points: float, owed: int
+) -> list[Any]:
     """Run TAKE.
 
     Raises:
@@ -165,7 +167,7 @@ local_lock = threading.Lock()
 
 
 def take_here(
-    name: str, limit: int, refill: int, points: float, owed: int = 0
+    name: str, limit: int, refill: float, points: float, owed: int = 0
 ) -> tuple[bool, float]:
     with local_lock:
         bucket = local_bucket(name, limit, refill)
@@ -175,7 +177,7 @@ def take_here(
         return taken, bucket.left
 
 
-def local_bucket(name: str, limit: int, refill: int) -> Bucket:
+def local_bucket(name: str, limit: int, refill: float) -> Bucket:
     """This process's bucket of the name; the caller holds `local_lock`."""
     bucket = local_buckets.setdefault(name, Bucket(limit, refill))
     bucket.capacity, bucket.refill = limit, refill

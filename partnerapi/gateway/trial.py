@@ -1,4 +1,5 @@
-"""Mutations that are only tried: all checks are made, nothing is locked or written."""
+"""Headers that change what a document does, and mutations that are only tried: all
+checks are made, nothing is locked or written."""
 
 from collections.abc import Callable
 
@@ -27,6 +28,15 @@ def asks_for_price(request: HttpRequest) -> bool:
         BadRequest: it says neither `1` nor `0`.
     """
     return says(request, "X-Cost-Only", "1", "0")
+
+
+def asks_for_kill_switch(request: HttpRequest) -> bool:
+    """Whether the header X-Kill-Switch says `1`.
+
+    Raises:
+        BadRequest: it says neither `1` nor `0`.
+    """
+    return says(request, "X-Kill-Switch", "1", "0")
 
 
 def says(request: HttpRequest, header: str, yes: str, no: str) -> bool:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
@@ -21,11 +22,11 @@ from issuers.models.events import newest_events
 from partnerapi.core import json_lines
 from partnerapi.core.addresses import source_of
 from partnerapi.core.errors import INTERNAL_SERVER_ERROR, RequestTimeout
-from partnerapi.core.postgresql.lending import backend, check_due
+from partnerapi.core.postgresql.lending import backend, check_due, stopping_orders
 from partnerapi.core.times import to_rfc3339
 from partnerapi.gateway import clock, outages
 from partnerapi.gateway.answers import MASKED, error_entries, refusal_entry
-from partnerapi.gateway.bills import Bill, address_account, weigh
+from partnerapi.gateway.bills import Bill, KillSwitchBill, address_account, weigh
 from partnerapi.gateway.clock import Running
 from partnerapi.gateway.compression import compress
 from partnerapi.gateway.idempotency import (
@@ -65,11 +66,21 @@ from partnerapi.gateway.requests import (
 from partnerapi.gateway.standby import identify_caller, read_anywhere
 from partnerapi.gateway.throttling import Budget
 from partnerapi.gateway.told_costs import told_cost
-from partnerapi.gateway.trial import asks_for_price, asks_for_trial, attempt
+from partnerapi.gateway.trial import (
+    asks_for_kill_switch,
+    asks_for_price,
+    asks_for_trial,
+    attempt,
+)
 from partnerapi.graphql.cost import CHECK, EMPTY, LEAST, MUTATION
 from partnerapi.graphql.documents import PreparedRequest, Refused, prepare
 from partnerapi.graphql.execution import execute
-from partnerapi.graphql.resolvers import grouped, has_own_commits, passes_checks
+from partnerapi.graphql.resolvers import (
+    grouped,
+    has_own_commits,
+    only_stops_orders,
+    passes_checks,
+)
 from partnerapi.graphql.trials import Trial
 
 logger = logging.getLogger(__name__)
@@ -168,10 +179,12 @@ def answer(
             check_accept(media_type)
             check_host(request)
             check_transport(request)
+            kills = asks_for_kill_switch(request)
         except Refusal:
             bill.charge_refusal()
             raise
-        with outages.refuse_in_outage():
+        lane = stopping_orders() if kills else nullcontext()
+        with lane, outages.refuse_in_outage():
             if is_late(request):
                 check_due(deadline)
             caller = identify(request, bill, deadline, running)
@@ -180,7 +193,11 @@ def answer(
                 record.login = caller.login
                 record.partner_id = caller.partner_id
                 record.key_id = caller.key_id
-            running.begin(bill.name)
+            if caller and kills:
+                running.begin_anyway(bill.name)
+                bill = KillSwitchBill(request, caller)
+            else:
+                running.begin(bill.name)
             bill.look(1, is_unread(request))
             return pay_and_run(
                 schema,
@@ -191,6 +208,7 @@ def answer(
                 media_type or JSON,
                 deadline,
                 running,
+                kills,
             )
     except Refusal as refusal:
         refusal.headers = bill.headers() | refusal.headers
@@ -208,6 +226,7 @@ def pay_and_run(
     media_type: str,
     deadline: float,
     running: Running,
+    kills: bool,
 ) -> HttpResponse:
     size = 0
     try:
@@ -236,6 +255,11 @@ def pay_and_run(
     record.name = body.operation_name or ""
     is_mutation = prepared.operation.is_mutation
     try:
+        if kills and not (is_mutation and only_stops_orders(prepared)):
+            raise BadRequest(
+                "X-Kill-Switch is for one field `cancelOrders` or `blockOrders`; send "
+                "other documents without it. Nothing was done."
+            )
         is_trial = is_mutation and asks_for_trial(request)
         is_priced = asks_for_price(request)
     except Refusal:

@@ -99,6 +99,12 @@ def commits_itself(
     return decorate
 
 
+def stops_orders(resolver: BatchResolver) -> BatchResolver:
+    """A mutation that may take the lane of the kill switch."""
+    resolver.stops_orders = True  # type: ignore[attr-defined]
+    return resolver
+
+
 def seals_answer(resolver: BatchResolver) -> BatchResolver:
     """Encrypt the stored answer of a mutation: it holds a secret."""
     resolver.seals_answer = True  # type: ignore[attr-defined]
@@ -210,6 +216,16 @@ def has_own_commits(prepared: PreparedRequest) -> bool:
             )
             return bool(when(**arguments))
     return False
+
+
+def only_stops_orders(prepared: PreparedRequest) -> bool:
+    """Whether the operation is one field that `stops_orders`."""
+    selection = prepared.plan.selection
+    fields = selection.fields(selection.type.name)
+    return len(fields) == 1 and all(
+        hasattr(field.definition.extensions.get("batch"), "stops_orders")
+        for field in fields
+    )
 
 
 def column(path: str) -> Callable[..., Any]:

@@ -204,6 +204,12 @@ class Connection(TConn):  # type: ignore[misc]
 
         return is_spent(head, self.address)
 
+    def stops_orders(self) -> bool:
+        """Whether the complete request asks for the lane of the kill switch."""
+        from partnerapi.gateway.heads import asks_for_kill_switch
+
+        return asks_for_kill_switch(bytes(self.buffers.received[: self.body_at]))
+
     def called_by(self) -> str:
         """The caller of the complete request."""
         from partnerapi.gateway.heads import caller

@@ -9,6 +9,7 @@ Python's threads take turns on one processor, and each further turn costs time. 
 more of them work at once than there are connections to the database. Callers take turns
 before they get a thread (`turns.py`): no caller waits for a connection behind all
 requests of another. A request that will wait for something else gives up its place.
+Those who stop their orders have a lane of one thread, where callers take turns, too.
 """
 
 import errno
@@ -101,6 +102,8 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         self.looked_at = 0.0
         self.aside, self.observer = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         self.turns: Turns[Connection] = Turns(0)
+        self.stops: Turns[Connection] = Turns(1)
+        self.stopper = ThreadPoolExecutor(1)
         self.waited: Callable[[float], None] = lambda seconds: None
         self.taken: Callable[[str], float] = lambda caller: 0.0
         self.turn = threading.Lock()
@@ -240,21 +243,25 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             come = conn.buffers.whole_at = monotonic()
             conn.buffers.is_late = False
             due = come + settings.PARTNER_API_MAX_SECONDS
-            self.join(Work(conn, conn.caller, self.answer, come, due))
+            lane = self.stops if conn.stops_orders() else self.turns
+            self.join(Work(conn, conn.caller, self.answer, come, due), lane)
 
-    def join(self, work: Work[Connection]) -> None:
+    def join(self, work: Work[Connection], lane: Turns[Connection]) -> None:
         with self.turn:
-            self.turns.join(work)
+            lane.join(work)
         self.call_threads()
 
     def wait_for_and_dispatch_events(self, timeout: float) -> None:
         timeout = self.parking.most_seconds(timeout)
         super().wait_for_and_dispatch_events(
-            min(timeout, LOOK_SECONDS) if self.turns.lines else timeout
+            min(timeout, LOOK_SECONDS)
+            if self.turns.lines or self.stops.lines
+            else timeout
         )
         self.parking.look(monotonic())
         with self.turn:
-            late = list(self.turns.late(monotonic()))
+            now = monotonic()
+            late = [*self.turns.late(now), *self.stops.late(now)]
         for work in late:
             work.request.buffers.is_late = True
             self.aside.submit(work.do, work.request)
@@ -262,12 +269,13 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
 
     def call_threads(self) -> None:
         """Start threads for the next requests, as long as a place is free."""
-        while True:
-            with self.turn:
-                work = self.turns.take()
-            if work is None:
-                return
-            self.tpool.submit(self.work, work)
+        for lane, threads in ((self.stops, self.stopper), (self.turns, self.tpool)):
+            while True:
+                with self.turn:
+                    work = lane.take()
+                if work is None:
+                    break
+                threads.submit(self.work, work, lane)
 
     def stand_aside(self, work: Work[Connection]) -> None:
         """Give the place of a thread that will wait to other requests."""
@@ -279,21 +287,22 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         with self.turn:
             self.turns.pass_place(work, heir)
 
-    def work(self, first: Work[Connection]) -> None:
+    def work(self, first: Work[Connection], lane: Turns[Connection]) -> None:
         """Do this work, and what is next whenever it is done."""
         work: Work[Connection] | None = first
         while work is not None:
             conn = work.request
             self.waited(monotonic() - work.come)
-            conn.buffers.place = Place(self, work)
+            # In the lane of one thread no one stands aside.
+            conn.buffers.place = Place(self, work) if lane is self.turns else None
             conn.keep_request()
             try:
                 work.do(conn)
             finally:
                 with self.turn:
-                    self.turns.end(work)
+                    lane.end(work)
             with self.turn:
-                work = self.turns.take()
+                work = lane.take()
             if work is not None:
                 # One place more may have let two callers have another.
                 self.call_threads()
@@ -373,7 +382,8 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         elif conn.buffers.stream is not None:
             self.watch(conn, 0)
             conn.phase = Phase.WORK
-            self.join(Work(conn, conn.caller, self.read_on, monotonic(), inf))
+            work = Work(conn, conn.caller, self.read_on, monotonic(), inf)
+            self.join(work, self.turns)
         elif conn.keep:
             # What came behind the request is the beginning of the next.
             parser: Any = conn.parser

@@ -71,7 +71,10 @@ def test_every_number_of_the_limits_is_the_code_s():
     """None is written by hand but names, a status, a header's value and a date."""
     written = docs.path_of("limits").read_text()
     by_hand = docs_tables.GENERATED.sub("", written)
-    for meant in ("status 429", "`X-Cost-Debug: 1`", "`X-Cost-Only: 1`", "IPv6 /64"):
+    for meant in (
+        "status 400", "status 429", "`X-Cost-Debug: 1`", "`X-Cost-Only: 1`",
+        "`X-Kill-Switch: 1`", "IPv6 /64",
+    ):  # fmt: skip
         by_hand = by_hand.replace(meant, "")
     assert re.findall(r"[0-9][0-9,]*", by_hand) == []
 

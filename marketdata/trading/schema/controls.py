@@ -17,8 +17,13 @@ from marketdata.trading.schema.timing import within_time
 from partnerapi.core.errors import BadUserInput
 from partnerapi.graphql.cost import MUTATION, OBJECT, Cost, Field
 from partnerapi.graphql.pages import read_rows
-from partnerapi.graphql.resolvers import check_first, commits_itself
+from partnerapi.graphql.resolvers import check_first, commits_itself, stops_orders
 from partnerapi.graphql.scalars import Time
+
+KILL_SWITCH = (
+    "The header `X-Kill-Switch: 1` has it answered beside all other requests, ten "
+    "times a minute, whatever your budget holds."
+)
 
 
 def texts(ids):
@@ -158,7 +163,7 @@ class Mutation(graphene.ObjectType):
         description="Refuse new orders and amendments with ORDERS_BLOCKED until you "
         "call `releaseOrders` with the same input. It waits for orders under way and "
         "for no other; open orders stay. It stores no answer, and each repetition "
-        "blocks anew. Needs the scope `trading:write`.",
+        f"blocks anew. {KILL_SWITCH} Needs the scope `trading:write`.",
     )
     release_orders = Field(
         ReleaseOrdersPayload,
@@ -191,6 +196,7 @@ class Mutation(graphene.ObjectType):
             at = controls.cancel_after(caller.partner_id, seconds, caller.login)
         return [Timer(at)]
 
+    @stops_orders
     @commits_itself()
     @check_first(check_control)
     def resolve_block_orders(roots, info, input):

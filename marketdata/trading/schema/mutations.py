@@ -22,7 +22,7 @@ from marketdata.trading.refused import refused_orders
 from marketdata.trading.round import Request
 from marketdata.trading.schema import inputs
 from marketdata.trading.schema.answers import OrderRow, execution_rows, refusals_of
-from marketdata.trading.schema.controls import block, check_number
+from marketdata.trading.schema.controls import KILL_SWITCH, block, check_number
 from marketdata.trading.schema.orders import Execution, Order
 from marketdata.trading.schema.timing import within_time
 from partnerapi.core.errors import (
@@ -38,6 +38,7 @@ from partnerapi.graphql.resolvers import (
     check_first,
     commits_itself,
     in_groups,
+    stops_orders,
 )
 
 MOST_POINTS, MOST_POINTS_OF_LIST = 70, 15
@@ -387,7 +388,7 @@ class Mutation(graphene.ObjectType):
         f"orders, in one transaction. {LOCKS} With `block: true` it first blocks such "
         "orders, and then cancels market by market. What it has done stays done, even "
         "if it fails later: send it again. It stores no answer, and each repetition "
-        "blocks anew. Needs the scope `trading:write`.",
+        f"blocks anew. {KILL_SWITCH} Needs the scope `trading:write`.",
     )
 
     @in_groups(Groups(market_of, place_together))
@@ -476,6 +477,7 @@ class Mutation(graphene.ObjectType):
         # It may have ended before the book was ours.
         return cancelled or [own_order(caller, input["order_id"])]
 
+    @stops_orders
     @commits_itself(lambda input: input["block"])
     @check_first(check_cancel)
     def resolve_cancel_orders(roots, info, input):

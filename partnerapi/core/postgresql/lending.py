@@ -300,6 +300,8 @@ lender: Lender | None = None
 standby: Lender | None = None
 observer: Lender | None = None
 """Lends one connection to `/readyz`, which waits for no request."""
+kill_switch: Lender | None = None
+"""Lends one to those who stop their orders, who wait for no others."""
 REPLICA = "replica"
 """In DATABASES the standby of REPLICA_URL."""
 
@@ -317,22 +319,33 @@ def rest() -> None:
 @contextmanager
 def observing() -> Iterator[None]:
     """Run this thread's statements without waiting for the requests' connections."""
-    own.observes = True
+    own.lender = observer
     try:
         yield
     finally:
         connection.close()
-        own.observes = False
+        own.lender = None
+
+
+@contextmanager
+def stopping_orders() -> Iterator[None]:
+    """Likewise, in a request, with which the loan ends."""
+    own.lender = kill_switch
+    try:
+        yield
+    finally:
+        own.lender = None
 
 
 def lender_of_thread() -> Lender | None:
     """The lender of this thread's connection to the primary; None: it makes its own."""
-    return observer if getattr(own, "observes", False) else lender
+    return getattr(own, "lender", None) or lender
 
 
 def is_away() -> bool:
     """Whether the primary is known to be away, by requests or by `/readyz`."""
-    return any(one and one.outage.is_on for one in (lender, observer))
+    lenders = (lender, observer, kill_switch)
+    return any(one and one.outage.is_on for one in lenders)
 
 
 def served_within(seconds: float) -> bool:
@@ -368,14 +381,15 @@ def reading_replica() -> Iterator[None]:
 def lend(permits: int, changes: dict[str, Any]) -> Lender:
     """Share `permits` connections among the threads of this process from now on.
 
-    They use DATABASES with these changes. The standby, if there is one, gets as many,
-    and `/readyz` has its own connection.
+    They use DATABASES with these changes. The standby, if there is one, gets as many.
+    `/readyz` and those who stop their orders have a connection each.
     """
-    global lender, standby, observer
+    global lender, standby, observer, kill_switch
     connections.settings[DEFAULT_DB_ALIAS].update(changes)
     lender = Lender(permits)
     # By its logger's name an outage is counted.
     observer = Lender(1, logger=logger.getChild("observer"))
+    kill_switch = Lender(1, logger=logger.getChild("kill_switch"))
     if REPLICA in connections.settings:
         its_logger = logger.getChild("standby")
         standby = Lender(permits, "The standby of REPLICA_URL", its_logger)
