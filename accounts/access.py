@@ -60,7 +60,8 @@ class Caller:
     """A partner's integration account, with the scopes of one of its keys.
 
     `granted_issuers` are issuers' ids as text; None means every issuer.
-    `key_id` is None for staff that search, who have no key.
+    `key_id` is None for staff that search, who have no key. `orders_per_second` and
+    `open_value_limit`, euro cents, are limits of its orders; None: there is none.
     """
 
     partner_id: str
@@ -71,6 +72,8 @@ class Caller:
     budget_points: int
     budget_refill: int
     key_id: UUID | None = None
+    orders_per_second: int | None = None
+    open_value_limit: int | None = None
 
     def may_see(self, issuer_id: str) -> bool:
         """Whether the account has a grant for the issuer."""

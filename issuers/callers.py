@@ -40,4 +40,6 @@ def make_caller(key: ApiKey, issuer_ids: Iterable[UUID | None]) -> Caller:
         budget_points=partner.budget_points or settings.PARTNER_API_BUDGET_POINTS,
         budget_refill=partner.budget_refill or settings.PARTNER_API_BUDGET_REFILL,
         key_id=key.pk,
+        orders_per_second=partner.orders_per_second,
+        open_value_limit=partner.open_value_limit,
     )

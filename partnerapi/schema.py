@@ -22,13 +22,14 @@ import marketdata.trading.schema.controls
 import marketdata.trading.schema.dry_run
 import marketdata.trading.schema.events
 import marketdata.trading.schema.fills
+import marketdata.trading.schema.limits
 import marketdata.trading.schema.listings
 import marketdata.trading.schema.markets
 import marketdata.trading.schema.mutations
 import marketdata.trading.schema.orders
 import marketdata.trading.schema.positions
-import partnerapi.exports.schema
 import marketdata.trading.schema.refused
+import partnerapi.exports.schema
 import partnerapi.gateway.schema
 import partnerapi.webhooks.schema
 from accounts.accounts.schema import Account
@@ -114,8 +115,8 @@ class Query(
     marketdata.trading.schema.dry_run.Query,
     marketdata.trading.schema.orders.Query,
     marketdata.trading.schema.positions.Query,
-    marketdata.trading.schema.listings.Query,
     marketdata.trading.schema.refused.Query,
+    marketdata.trading.schema.listings.Query,
     issuers.schema.compliance.Query,
     issuers.schema.proofs.Query,
     partnerapi.exports.schema.Query,
@@ -183,6 +184,7 @@ extend(
     Viewer,
     grants=issuers.schema.grants.VIEWER_GRANTS,
     all_issuers=issuers.schema.grants.ALL_ISSUERS,
+    order_limits=marketdata.trading.schema.limits.ORDER_LIMITS,
     webhook_endpoints=partnerapi.webhooks.schema.VIEWER_WEBHOOKS,
 )
 

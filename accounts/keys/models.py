@@ -41,6 +41,16 @@ class Partner(models.Model):
         blank=True,
         help_text="Points regained per second; empty: PARTNER_API_BUDGET_REFILL.",
     )
+    orders_per_second = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        help_text="Orders that it may place in a second; empty: any number.",
+    )
+    open_value_limit = models.BigIntegerField(
+        null=True,
+        blank=True,
+        help_text="Value of its open orders, euro cents; empty: any value.",
+    )
     is_active = models.BooleanField(
         default=True, help_text="Off: every key is refused."
     )
@@ -65,6 +75,11 @@ class Partner(models.Model):
             check(
                 "partner_budget_refill_positive",
                 Q(budget_refill__isnull=True) | Q(budget_refill__gt=0),
+            ),
+            check(
+                "partner_limits_of_orders_positive",
+                (Q(orders_per_second__isnull=True) | Q(orders_per_second__gt=0))
+                & (Q(open_value_limit__isnull=True) | Q(open_value_limit__gt=0)),
             ),
         ]
 

@@ -104,6 +104,23 @@ class TooManyOpenOrders(PartnerAPIError):
     remedy = "Cancel some orders first."
 
 
+class OrderRateExceeded(PartnerAPIError):
+    """The partner has placed `maximum` orders within a second, as many as it may."""
+
+    code = "ORDER_RATE_EXCEEDED"
+    example = "more orders in a second than `viewer.orderLimits.ordersPerSecond`"
+    remedy = "Send the order a second later, with a new `Idempotency-Key`."
+
+
+class OpenValueExceeded(PartnerAPIError):
+    """With the order (`required`), the open orders of the partner (`open`) would be
+    worth more than `maximum`, euro cents."""
+
+    code = "OPEN_VALUE_EXCEEDED"
+    example = "an order beyond `viewer.orderLimits.openValue`"
+    remedy = "Cancel other orders first, or send a smaller one."
+
+
 class TransferRefused(PartnerAPIError):
     """Rules of the token or restrictions of the holder forbid the movement; `refusals`
     lists all of them.
@@ -120,6 +137,15 @@ class DuplicateClientOrderID(PartnerAPIError):
     code = "DUPLICATE_CLIENT_ORDER_ID"
     example = "the same `clientOrderID` twice"
     remedy = "Read the existing order; use another clientOrderID for a new one."
+
+
+class WouldTrade(PartnerAPIError):
+    """The order or the amendment is post-only, and would trade at once: the best price
+    of the other side is `bestPrice`."""
+
+    code = "WOULD_TRADE"
+    example = "`postOnly: true` with a limit at which others sell"
+    remedy = "Choose a limit price behind `bestPrice`, or leave `postOnly` out."
 
 
 class OrderNotOpen(PartnerAPIError):

@@ -15,17 +15,20 @@ from marketdata.trading.errors import (
     InsufficientFunds,
     InsufficientUnits,
     LotSize,
+    OpenValueExceeded,
+    OrderRateExceeded,
     OrdersBlocked,
     OrderValueTooLarge,
     PriceOutsideCollar,
     TickSize,
     TooManyOpenOrders,
     TransferRefused,
+    WouldTrade,
 )
 from marketdata.trading.in_force import Ending, TimeInForce
 from marketdata.trading.locked import Client
 from marketdata.trading.models import Order
-from marketdata.trading.queues import BUY, SELL, Resting
+from marketdata.trading.queues import BUY, SELL, Match, Resting
 from marketdata.trading.round import Request, Round
 from partnerapi.core.errors import BadUserInput
 
@@ -95,6 +98,31 @@ def check_level(of: Round, side: int, price: int, units: int) -> None:
         raise too_large()
 
 
+def check_rate(of: Round, client: Client) -> None:
+    if not (taken := of.taken.get(client.partner_id)):
+        return
+    most = taken.limits.orders_per_second
+    if most is not None and taken.orders >= most:
+        raise OrderRateExceeded(
+            f"Your orders of a second are limited to {most}.", maximum=most
+        )
+
+
+def check_open_value(of: Round, client: Client, value: int) -> None:
+    """Check what would be open with an order of this value, euro cents."""
+    if not (taken := of.taken.get(client.partner_id)):
+        return
+    most = taken.limits.open_value
+    if most is not None and taken.open_value + value > most:
+        raise OpenValueExceeded(
+            f"Your open orders are worth {taken.open_value} cents and the order "
+            f"{value}; {most} may be open.",
+            maximum=most,
+            open=taken.open_value,
+            required=value,
+        )
+
+
 def check_once(of: Round, request: Request) -> None:
     if request.client_order_id is None:
         return
@@ -103,6 +131,17 @@ def check_once(of: Round, request: Request) -> None:
         raise DuplicateClientOrderID(
             f"The account already has an order {request.client_order_id}.",
             orderID=used,
+        )
+
+
+def check_rests(of: Round, order: Order, match: Match) -> None:
+    """Check that a post-only order rests as it is, and meets no order of its user."""
+    if match.fills or match.stop is not None:
+        best = next(of.queues.best_first(1 - order.side)).price
+        raise WouldTrade(
+            f"The order is post-only and would trade at once; the other side's best "
+            f"price is {best} cents.",
+            bestPrice=best,
         )
 
 

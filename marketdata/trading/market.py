@@ -22,6 +22,7 @@ from marketdata.trading import locked, moving, placing
 from marketdata.trading.errors import MarketClosed, OrderChanged, OrderNotOpen
 from marketdata.trading.in_force import Ending, OrderStatusReason, TimeInForce
 from marketdata.trading.judging import MOST_OPEN, check_active
+from marketdata.trading.limits import Limits, taken
 from marketdata.trading.locked import Book, Cash, MissingHolders
 from marketdata.trading.models import (
     Execution,
@@ -69,19 +70,25 @@ class Check(NamedTuple):
 
 
 def place_each(
-    token_id: UUID, requests: Sequence[Request], is_trial: bool = False
+    token_id: UUID,
+    requests: Sequence[Request],
+    is_trial: bool = False,
+    limits: Collection[Limits] = (),
 ) -> list[Placed | PartnerAPIError]:
     """Process orders in sequence, in a constant number of statements.
 
     Each answer is the order with its executions, or the reason for its refusal. The
-    answers have the order of the requests. A trial locks and writes nothing.
+    answers have the order of the requests. A trial locks and writes nothing. `limits`
+    are those of the partners that have some, a statement more for each.
 
     Raises:
         NotTradable, MarketClosed: no order is accepted.
     """
 
     def attempt(makers: int) -> list[Placed | PartnerAPIError]:
-        prepared = prepare(token_id, requests, makers, holds=not is_trial)
+        prepared = prepare(
+            token_id, requests, makers, holds=not is_trial, limits=limits
+        )
         results = [try_to_place(prepared, request) for request in requests]
         if not is_trial:
             write(prepared)
@@ -90,7 +97,7 @@ def place_each(
     return with_makers(attempt, len(requests))
 
 
-def check(token_id: UUID, request: Request) -> Check:
+def check(token_id: UUID, request: Request, limits: Collection[Limits] = ()) -> Check:
     """The outcome of an order now: a dry run, which locks and writes nothing.
 
     Raises:
@@ -98,7 +105,7 @@ def check(token_id: UUID, request: Request) -> Check:
     """
 
     def attempt(makers: int) -> Check:
-        prepared = prepare(token_id, [request], makers, holds=False)
+        prepared = prepare(token_id, [request], makers, holds=False, limits=limits)
         result = try_to_place(prepared, request)
         if isinstance(result, PartnerAPIError):
             return Check(result, 0, 0, 0, prepared.at)
@@ -117,12 +124,15 @@ def amend(
     actor: str,
     quantity: int | None = None,
     limit_price: int | None = None,
+    post_only: bool = False,
     is_trial: bool = False,
+    limits: Collection[Limits] = (),
 ) -> Amended:
     """Change an open order's quantity, fills included, or its limit.
 
     A smaller quantity at the same limit keeps the order's place. Any other change takes
-    a new place and may trade at once. A trial locks and writes nothing.
+    a new place and may trade at once, unless it is `post_only`. A trial locks and
+    writes nothing.
 
     Raises:
         OrderNotOpen, OrderChanged, MarketClosed, and all refusals of a new order: the
@@ -135,7 +145,7 @@ def amend(
         wanted = found.quantity if quantity is None else quantity
         request = Request(found.account_id, found.side, wanted, limit, actor)
         prepared = prepare(
-            found.token_id, [request], makers, [order_id], holds=not is_trial
+            found.token_id, [request], makers, [order_id], not is_trial, limits
         )
         at = prepared.at
         [order] = prepared.own
@@ -160,7 +170,7 @@ def amend(
         check_active(client)
         before = len(prepared.executions)
         prepared.actor = prepared.writer.actor = actor
-        kept = placing.amend(prepared, order, wanted, limit)
+        kept = placing.amend(prepared, order, wanted, limit, post_only)
         if not is_trial:
             write(prepared)
         return Amended(order, prepared.executions[before:], kept)
@@ -294,8 +304,10 @@ def prepare(
     makers: int,
     own: Sequence[UUID] = (),
     holds: bool = True,
+    limits: Collection[Limits] = (),
 ) -> Round:
     """Read the data in the requests' reach; `own` are orders to amend."""
+    of_partners = taken(limits, holds)
     # The more are read, the more are in reach.
     reach = makers // (FIRST_MAKERS + len(requests))
     seen = locked.read(token_id, requests, makers, reach, MOST_OPEN, own, holds)
@@ -319,6 +331,7 @@ def prepare(
         seen.levels,
         seen.used_ids,
         seen.open_counts,
+        of_partners,
     )
     for order in seen.gone:
         prepared.end(order, OrderStatus.EXPIRED, over(order))

@@ -18,6 +18,9 @@ from marketdata.trading.judging import (
     check_limit,
     check_movement,
     check_once,
+    check_open_value,
+    check_rate,
+    check_rests,
     check_shape,
 )
 from marketdata.trading.models import Execution, Order, OrderStatus, row_of
@@ -43,6 +46,8 @@ def place(of: Round, request: Request) -> Placed:
     client = of.clients[request.account_id]
     check_shape(of, request)
     check_active(client)
+    check_rate(of, client)
+    check_open_value(of, client, request.quantity * request.limit_price)
     check_once(of, request)
     order = row_of(
         Order,
@@ -73,9 +78,13 @@ def place(of: Round, request: Request) -> Placed:
     )
     check_movement(of, order, order.quantity)
     taker, match = meet(of, order)
+    if request.post_only:
+        check_rests(of, order, match)
     close(of, match)
     of.orders[order.pk] = order
     of.new[order.pk] = order
+    if taken := of.taken.get(order.partner_id):
+        taken.orders += 1
     if request.client_order_id is not None:
         of.used_ids[order.account_id, request.client_order_id] = order.pk
     of.decide(Event.ORDER_ACCEPTED, order, order.quantity, order.limit_price)
@@ -86,7 +95,9 @@ def place(of: Round, request: Request) -> Placed:
     return Placed(order, executions)
 
 
-def amend(of: Round, order: Order, quantity: int, limit_price: int) -> bool:
+def amend(
+    of: Round, order: Order, quantity: int, limit_price: int, post_only: bool
+) -> bool:
     """Change an order's quantity or limit; returns whether it kept its place.
 
     Raises:
@@ -101,12 +112,16 @@ def amend(of: Round, order: Order, quantity: int, limit_price: int) -> bool:
     remaining = quantity - order.filled
     check_level(of, order.side, limit_price, remaining)
     order.quantity, order.limit_price = quantity, limit_price
+    client = of.clients[order.account_id]
+    check_open_value(of, client, limit_price * remaining)
     check_movement(of, order, remaining)
     keeps = limit_price == before[0] and remaining <= before[1]
     match = Match(left=remaining)
     taker = Resting(order.pk, order.user_id, order.side, limit_price, remaining)
     if not keeps:
         taker, match = meet(of, order)
+        if post_only:
+            check_rests(of, order, match)
     close(of, match)
     order.version += 1
     of.decide(Event.ORDER_AMENDED, order, quantity, limit_price)

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from issuers.register.writer import LockedLedger, Writer
 from marketdata.trading.in_force import TimeInForce
+from marketdata.trading.limits import Taken
 from marketdata.trading.locked import Book, Cash, Client
 from marketdata.trading.models import Execution, Order, OrderEvent, OrderStatus
 from marketdata.trading.queues import BUY, Queues
@@ -23,7 +24,8 @@ Event = OrderEvent.Kind
 class Request:
     """An order to be placed: units from 1, and a limit in euro cents from 1.
 
-    `actor` is a partner's login or the e-mail address of staff.
+    `actor` is a partner's login or the e-mail address of staff. With `post_only` it is
+    refused if it would trade at once.
     """
 
     account_id: UUID
@@ -34,6 +36,7 @@ class Request:
     time_in_force: str = TimeInForce.DAY
     expires_at: datetime | None = None
     client_order_id: str | None = None
+    post_only: bool = False
 
 
 class Step(NamedTuple):
@@ -57,6 +60,7 @@ class Round:
     """A market and the holdings of possible traders, after the orders so far.
 
     `at` is the time of all checks and records; `moved` is that of ledger entries.
+    `taken` knows the partners that have limits.
     """
 
     book: Book
@@ -72,6 +76,7 @@ class Round:
     levels: dict[tuple[int, int], int] = field(default_factory=dict)
     used_ids: dict[tuple[UUID, str], UUID] = field(default_factory=dict)
     open_counts: dict[UUID, int] = field(default_factory=dict)
+    taken: dict[UUID, Taken] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.new: dict[UUID, Order] = {}
@@ -85,6 +90,8 @@ class Round:
 
     def reserve(self, order: Order, units: int) -> None:
         """Reserve the cost of an order's open units, and show them in the book."""
+        if taken := self.taken.get(order.partner_id):
+            taken.open_value += order.limit_price * units
         if order.side == BUY:
             self.cash[order.cash_account_id].reserved += order.limit_price * units
         else:

@@ -14,6 +14,7 @@ from django.test import Client
 from accounts.access import Caller
 from accounts.accounts.models import Account
 from accounts.applicants.models import Applicant, Description
+from accounts.keys.models import Partner
 from accounts.people.models import Country, User
 from issuers.models import Token
 from issuers.register import ledger
@@ -21,10 +22,10 @@ from issuers.register.ledger import Entry
 from marketdata.trading import controls, judging, market, phases
 from marketdata.trading.models import Phase
 from marketdata.trading.placing import Placed
-from marketdata.trading.queues import BUY
+from marketdata.trading.queues import BUY, SELL
 from marketdata.trading.round import Request
 from partnerapi.exports import creation
-from partnerapi.gateway import clock
+from partnerapi.gateway import authentication, clock
 from partnerapi.site import reference
 from partnerapi.site.exchanges import of_errors
 from partnerapi.webhooks import changes
@@ -33,7 +34,7 @@ from tests.approved import approved_rule, asker, desk
 from tests.characters import START, Ask, World
 from tests.examples.shapes import differences
 from tests.issuers.register import people
-from tests.marketdata.trading.trading import new_market
+from tests.marketdata.trading.trading import give, new_clients, new_market
 from tests.owner import break_table, tamper
 
 MEBIBYTE = 1_048_576
@@ -134,6 +135,24 @@ def states(
         settings.PARTNER_API_BUDGET_SECONDS = 10
         clock.minute_of("address:127.0.0.1", monotonic()).used = 5
 
+    def limited(name: str, limit: int) -> dict[str, str]:
+        """A market where the account has an order, and its partner this limit."""
+        Partner.objects.filter(pk=account.partner_id).update(**{name: limit})
+        authentication.cache.clear()
+        ids = on_market(order)
+        # However long the request takes, this is the second before it.
+        tamper("UPDATE trading_order SET created_at = created_at + interval '1 hour'")
+        return ids
+
+    def offered() -> dict[str, str]:
+        ids = on_market()
+        [seller] = new_clients(1)
+        token = Token.objects.get(pk=ids["Token"])
+        give(token, {seller: 5})
+        offer = Request(seller.pk, SELL, 5, 3_500, seller.partner.login)
+        market.place_each(token.pk, [offer])
+        return ids
+
     def full_market() -> dict[str, str]:
         monkeypatch.setattr(judging, "MOST_OPEN", 0)
         return on_market()
@@ -165,6 +184,8 @@ def states(
         "MARKET_CLOSED": closed_market,
         "NOT_TRADABLE": lambda: {"Token": str(world.public_token.pk)},
         "ORDER_CHANGED": lambda: on_market(order),
+        "OPEN_VALUE_EXCEEDED": lambda: limited("open_value_limit", 20_000),
+        "ORDER_RATE_EXCEEDED": lambda: limited("orders_per_second", 1),
         "ORDERS_BLOCKED": blocked,
         "ORDER_NOT_OPEN": lambda: on_market(order, cancelled=True),
         "ORDER_VALUE_TOO_LARGE": on_market,
@@ -173,6 +194,7 @@ def states(
         "TOO_MANY_OPEN_ORDERS": full_market,
         "TRANSFER_REFUSED": with_rule,
         "THROTTLED": spend_the_time,
+        "WOULD_TRADE": offered,
         "TIMEOUT": set_to("PARTNER_API_MAX_SECONDS", 0),
         "TOO_MANY_EXPORTS": lambda: monkeypatch.setattr(creation, "MOST_KEPT", 0),
         "TOO_MANY_WEBHOOKS": lambda: monkeypatch.setattr(changes, "MOST_OF_KEY", 0),

@@ -7,6 +7,7 @@ from accounts.access import Scope, requires
 from issuers.schema.compliance import REFUSALS, TransferRefusal
 from marketdata.trading import market
 from marketdata.trading.errors import MarketClosed, NotTradable
+from marketdata.trading.limits import limits_of
 from marketdata.trading.schema import inputs
 from marketdata.trading.schema.answers import refusals_of
 from partnerapi.graphql.cost import CHECK, Field
@@ -72,6 +73,6 @@ class Query(graphene.ObjectType):
         token, account = inputs.named_in(caller, input)
         try:
             request = inputs.request_of(input, account, caller.login)
-            return [market.check(token, request)]
+            return [market.check(token, request, limits_of(caller))]
         except (NotTradable, MarketClosed) as refusal:
             return [market.Check(refusal, 0, 0, 0, timezone.now())]

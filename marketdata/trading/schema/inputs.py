@@ -47,6 +47,11 @@ class OrderOfListInput(graphene.InputObjectType):
         "and `-`. It can never be reused for the account, so you can find "
         "out later whether the order was accepted.",
     )
+    post_only = graphene.Boolean(
+        default_value=False,
+        description="Whether it is only to rest: if it would trade at once, or meet an "
+        "order of its own user, it is refused with WOULD_TRADE. Not for IOC and FOK.",
+    )
 
 
 class PlaceOrderInput(OrderOfListInput):
@@ -84,6 +89,11 @@ class AmendOrderInput(graphene.InputObjectType):
     )
     limit_price = Uint64(
         description="The new limit price, euro cents. Unchanged if omitted."
+    )
+    post_only = graphene.Boolean(
+        default_value=False,
+        description="Whether the amendment is refused with WOULD_TRADE if the order "
+        "would trade at once.",
     )
 
 
@@ -143,6 +153,9 @@ def check_order(input, at="input"):
             "expiresAt",
             "is missing: GTD needs it." if is_gtd else "is for GTD only; leave it out.",
         )
+    rests = in_force is None or TimeInForce(in_force).rests
+    if input.get("post_only") and not rests:
+        raise wrong("postOnly", "is not for IOC and FOK; leave it out.")
     for name in ("type", "time_in_force"):
         if name in input and input[name] is None:
             field = "type" if name == "type" else "timeInForce"
@@ -220,4 +233,5 @@ def request_of(input, account_id, actor):
         time_in_force=str(input.get("time_in_force", TimeInForce.DAY)),
         expires_at=input.get("expires_at"),
         client_order_id=input.get("client_order_id"),
+        post_only=bool(input.get("post_only")),
     )

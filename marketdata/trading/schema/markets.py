@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
+from uuid import UUID
 
 import graphene
 from django.utils import timezone
@@ -11,9 +12,11 @@ from accounts.access import Scope, requires
 from issuers.models import Token as TokenModel
 from issuers.schema.tokens import Token
 from marketdata.books.collar import collar
+from marketdata.books.days import day_of
 from marketdata.models import Trade as TradeModel
 from marketdata.trading.models import Bust, Phase
 from marketdata.trading.models import Market as MarketModel
+from marketdata.trading.ratios import Activity, activity
 from marketdata.trading.schema.enums import MarketPhase
 from marketdata.trading.sessions import Session
 from partnerapi.graphql.cost import FOUND, Field
@@ -79,6 +82,21 @@ def at_this_moment(read):
     return resolve
 
 
+class OrderToTrade(graphene.ObjectType):
+    """Your orders on a market since midnight, in the market's time zone."""
+
+    orders = graphene.Int(
+        required=True,
+        description="Orders placed, their amendments, and those that you cancelled.",
+    )
+    trades = graphene.Int(
+        required=True, description="Fills of these orders, busted or not."
+    )
+    ratio = graphene.Float(
+        description="Orders divided by trades, minus 1; null without a trade."
+    )
+
+
 class Market(ModelType):
     """An internal market, where orders for a token are matched."""
 
@@ -128,6 +146,12 @@ class Market(ModelType):
     cap_price = Uint64(
         description="Highest limit price accepted; null without a reference price."
     )
+    order_to_trade = Field(
+        OrderToTrade,
+        cost=FOUND,
+        description="Your orders of today on this market, and their trades. Needs the "
+        "scope `trading:read`.",
+    )
     indicative_price = Uint64(description="Only in phase CALL; null in this version.")
     indicative_quantity = Uint64(
         description="Only in phase CALL; null in this version."
@@ -137,6 +161,15 @@ class Market(ModelType):
     def resolve_token(markets, info):
         tokens = TokenModel.objects.visible_to(info.context.caller)
         return read_rows("Token", info, tokens, [m.token_id for m in markets])
+
+    @requires(Scope.TRADING_READ)
+    @needs("token_id")
+    def resolve_order_to_trade(markets, info):
+        partner = UUID(info.context.caller.partner_id)
+        today = day_of(timezone.now())
+        found = activity([m.token_id for m in markets], [partner], today)
+        none = Activity(0, 0)
+        return [found.get((UUID(m.token_id), partner), none) for m in markets]
 
     @needs("reference_price", "collar_bps")
     def resolve_floor_price(markets, info):

@@ -16,6 +16,7 @@ from marketdata.trading.controls import sweep
 from marketdata.trading.errors import MarketClosed, NotTradable
 from marketdata.trading.groups import Groups
 from marketdata.trading.in_force import OrderStatusReason
+from marketdata.trading.limits import limits_of
 from marketdata.trading.models import Order as OrderModel
 from marketdata.trading.models import OrderStatus
 from marketdata.trading.refused import refused_orders
@@ -284,8 +285,9 @@ def place(token_text, orders, when=at_once):
     in_turn = sorted(requests)
     wanted = [requests[number] for number in in_turn]
     is_trial = any(is_trial_of(context) for context, _ in orders)
+    limits = [each for caller in by_caller for each in limits_of(caller)]
     for number, placed in zip(
-        in_turn, place_each(token, wanted, is_trial), strict=True
+        in_turn, place_each(token, wanted, is_trial, {*limits}), strict=True
     ):
         results[number] = placed
         if is_refused(placed):
@@ -304,12 +306,12 @@ def note_refused(context, token_id, request, refusal, order_id=None):
         )  # fmt: skip
 
 
-def place_each(token, requests, is_trial):
+def place_each(token, requests, is_trial, limits):
     if not requests:
         return []
     try:
         with within_time():
-            return market.place_each(token, requests, is_trial)
+            return market.place_each(token, requests, is_trial, limits)
     except (NotTradable, MarketClosed) as refusal:
         return [refusal for _ in requests]
 
@@ -339,7 +341,8 @@ class Mutation(graphene.ObjectType):
         "with one of the codes NOT_TRADABLE, MARKET_CLOSED, "
         "ORDERS_BLOCKED, ACCOUNT_NOT_ACTIVE, INSUFFICIENT_FUNDS, INSUFFICIENT_UNITS, "
         "TICK_SIZE, LOT_SIZE, PRICE_OUTSIDE_COLLAR, ORDER_VALUE_TOO_LARGE, "
-        "TOO_MANY_OPEN_ORDERS, TRANSFER_REFUSED and "
+        "TOO_MANY_OPEN_ORDERS, ORDER_RATE_EXCEEDED, OPEN_VALUE_EXCEEDED, "
+        "TRANSFER_REFUSED, WOULD_TRADE and "
         f"DUPLICATE_CLIENT_ORDER_ID, it does not exist. {LOCKS} {SELECTION} "
         "Needs the scope `trading:write`.",
     )
@@ -411,7 +414,9 @@ class Mutation(graphene.ObjectType):
         try:
             with within_time():
                 is_trial = is_trial_of(info.context)
-                results = market.place_each(token, requests, is_trial)
+                results = market.place_each(
+                    token, requests, is_trial, limits_of(caller)
+                )
         except (NotTradable, MarketClosed) as refusal:
             for request in requests:
                 keep(request, refusal)
@@ -442,7 +447,9 @@ class Mutation(graphene.ObjectType):
                     input["version"],
                     caller.login,
                     **wanted,
+                    post_only=bool(input["post_only"]),
                     is_trial=is_trial_of(info.context),
+                    limits=limits_of(caller),
                 )
         except RequestTimeout:
             raise

@@ -14,11 +14,14 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 
 from accounts.approvals.models import ApprovalKind, ApprovalRequest
+from accounts.keys.models import Partner
 from accounts.people.models import User
 from marketdata.books.collar import collar
 from marketdata.books.current_books import read_books
+from marketdata.books.days import day_of
 from marketdata.trading.models import REASON_LENGTH, Execution, Market, Phase
 from marketdata.trading.phases import PhaseRefused, change_phase
+from marketdata.trading.ratios import Activity, activity
 from partnerapi.core import lock_waits
 from partnerapi.core.money import euros
 from partnerapi.staff.approvals.filing import address, may_file
@@ -81,6 +84,7 @@ def show_market(request: HttpRequest, pk: UUID) -> HttpResponse:
         "older": shown[-1].sequence if len(found) > len(shown) else None,
         "is_first": before == LAST_TRADE,
         "phases": phases[:PHASES],
+        "activities": activities(pk),
         "problems": problems,
         "reason": form["reason"].value() or "",
         "reason_length": REASON_LENGTH,
@@ -94,6 +98,14 @@ def show_market(request: HttpRequest, pk: UUID) -> HttpResponse:
     return TemplateResponse(
         request, "admin/market.html", context, status=400 if problems else 200
     )
+
+
+def activities(token_id: UUID) -> list[tuple[Partner, Activity]]:
+    """Partners with orders of today and what they sent, the highest ratio first."""
+    partners = {partner.pk: partner for partner in Partner.objects.all()}
+    found = activity([token_id], partners, day_of(timezone.now()))
+    rows = [(partners[partner], sent) for (_, partner), sent in found.items()]
+    return sorted(rows, key=lambda row: -(row[1].orders / max(row[1].trades, 0.5)))
 
 
 def prices(market: Market) -> dict[str, str | None]:
