@@ -4,7 +4,7 @@ from django.db.models import Q
 
 
 class Migration(migrations.Migration):
-    dependencies = [("accounts", "0070_one_refusal_of_snapshots")]
+    dependencies = [("accounts", "0072_sign_ins_sql")]
 
     operations = [
         migrations.AddField(

@@ -3,6 +3,6 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("partnerapi", "0034_exports_of_refused_orders")]
+    dependencies = [("partnerapi", "0035_exports_of_refused_orders")]
 
     operations = [ValidateConstraint("export", "export_names_what_it_is_of")]

@@ -34,7 +34,7 @@ CONNECTIONS = [
 
 
 class Migration(migrations.Migration):
-    dependencies = [("partnerapi", "0033_one_guard_a_table")]
+    dependencies = [("partnerapi", "0034_import_jobs")]
 
     operations = [
         migrations.AlterField(
