@@ -6,8 +6,8 @@ from datetime import datetime
 
 import uuid_utils.compat as uuid
 from django.db import IntegrityError, models, transaction
-from django.db.models import Q, Value
-from django.db.models.functions import Greatest, Now
+from django.db.models import Q
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from accounts.access import OF_ACCOUNTS, Caller
@@ -15,7 +15,7 @@ from accounts.keys.models import Partner
 from accounts.people.followers import change_and_follow
 from accounts.people.models import User
 from partnerapi.core.constraints import check
-from partnerapi.core.database import ClockTimestamp, constraint_of, rows_of
+from partnerapi.core.database import constraint_of, rows_of
 from partnerapi.core.errors import PartnerAPIError
 from partnerapi.core.locks import lock
 
@@ -124,12 +124,38 @@ class AccountQuerySet(models.QuerySet["Account"]):
         self, partner: Partner, user: User, actor: Actor, at: datetime
     ) -> "Account":
         """Create a PENDING account with the first entry of its history."""
-        with transaction.atomic():
-            account = self.create(
-                partner=partner, user=user, created_at=at, updated_at=at
-            )
-            account.record(None, AccountStatus.PENDING, actor, None, at)
+        account = Account(partner=partner, user=user)
+        opening = account.entry(AccountStatus.PENDING, actor, None)
+        opening.created_at = at
+        [account] = self.write([opening])
+        account.partner, account.user = partner, user
         return account
+
+    def write(self, entries: Sequence["AccountStatusChange"]) -> list["Account"]:
+        """Enter changes in histories, in their order; return the accounts as they are.
+
+        The entry that is PENDING opens its account. The database numbers the entries,
+        and one without `created_at` gets the time of its clock.
+
+        Raises:
+            IntegrityError: a rule of accounts_write refuses one.
+        """
+        rows = [
+            (
+                entry.pk,
+                entry.account_id,
+                entry.account.partner_id,
+                entry.account.user_id,
+                entry.status,
+                entry.reason,
+                entry.actor,
+                entry.is_staff,
+                entry.approved_by,
+                entry.created_at if isinstance(entry.created_at, datetime) else None,
+            )
+            for entry in entries
+        ]
+        return list(self.raw(WRITE, [[*column] for column in zip(*rows, strict=True)]))
 
 
 class Account(models.Model):
@@ -218,9 +244,8 @@ class Account(models.Model):
                 locked.check_move(status, actor)
                 if status == AccountStatus.CLOSED:
                     check_empty(lock(HELD_CASH, [self.pk]))
-                # Times in a history never run backwards.
-                at = Greatest(Value(locked.updated_at), ClockTimestamp())
-                locked.record(previous, AccountStatus(status), actor, reason, at)
+                entry = locked.entry(AccountStatus(status), actor, reason)
+                Account.objects.write([entry])
             return previous
 
         try:
@@ -258,28 +283,25 @@ class Account(models.Model):
         if status not in allowed:
             raise refused_move(AccountStatus(self.status), status, allowed)
 
-    def record(
-        self,
-        previous: AccountStatus | None,
-        status: AccountStatus,
-        actor: Actor,
-        reason: str | None,
-        at: datetime | Greatest,
-    ) -> None:
-        # A trigger sets the account's status to that of the last entry.
-        self.history.create(
-            number=self.changes + 1,
-            previous_status=previous,
+    def entry(
+        self, status: AccountStatus, actor: Actor, reason: str | None
+    ) -> "AccountStatusChange":
+        """The next entry of its history, not written yet."""
+        return AccountStatusChange(
+            account=self,
             status=status,
             reason=reason,
             actor=actor.name,
             is_staff=actor.is_staff,
             approved_by=actor.approved_by,
-            created_at=at,
         )
-        self.refresh_from_db()
 
 
+WRITE = """
+    SELECT * FROM accounts_write(%s::uuid[], %s::uuid[], %s::uuid[], %s::uuid[],
+        %s::text[], %s::text[], %s::text[], %s::boolean[], %s::text[],
+        %s::timestamptz[])
+"""
 LOCKED = "SELECT * FROM accounts_lock(%s)"
 HELD_CASH = """
     SELECT h.balance FROM accounts_cashaccount c, accounts_hold_cash(ARRAY[c.id]) h

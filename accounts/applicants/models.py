@@ -12,7 +12,7 @@ from accounts.accounts.models import Account, Actor
 from accounts.keys.models import Partner
 from accounts.people.models import Country, LEIIsValid, User
 from partnerapi.core.constraints import check
-from partnerapi.core.database import constraint_of
+from partnerapi.core.database import constraint_of, execute
 from partnerapi.core.errors import PartnerAPIError
 
 REFERENCE = r"^[A-Za-z0-9._:-]{1,64}$"
@@ -91,14 +91,8 @@ class ApplicantQuerySet(models.QuerySet["Applicant"]):
                 user = client.user()
                 user.save(force_insert=True)
                 account = Account.objects.open(partner, user, actor, at)
-                self.create(
-                    account=account,
-                    partner=partner,
-                    user=user,
-                    reference=reference,
-                    email=client.email.lower(),
-                    lei=client.lei,
-                )
+                said = [account.pk, reference, client.email.lower(), client.lei]
+                execute(STATE, said)
         except IntegrityError as error:
             if constraint_of(error) != "reference_is_unique_per_partner":
                 raise
@@ -202,4 +196,5 @@ class Applicant(models.Model):
             raise NotJoined(str(error).splitlines()[0]) from None
 
 
+STATE = "SELECT accounts_state_client(%s, %s, %s, %s)"
 JOIN = "SELECT accounts_join(%s, %s)"

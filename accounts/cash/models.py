@@ -31,7 +31,7 @@ class CashAccount(models.Model):
     """An account for cash: a client's, or the platform's own.
 
     Every client's account has one from its creation. A client names the deposit
-    reference (ISO 11649) in a payment; a trigger assigns it.
+    reference (ISO 11649) in a payment; the database assigns it.
     """
 
     class Kind(models.TextChoices):

@@ -86,6 +86,9 @@ class ApiKeyAdmin(OwnPage):
     def has_delete_permission(self, request, obj=None):
         return False
 
+    def save_model(self, request, obj, form, change):
+        obj.narrow(obj.scopes, obj.expires_at)
+
     @admin.action(description="Revoke selected keys", permissions=["change"])
     def revoke(self, request, queryset):
         """Open the page that explains the consequences and asks for a reason."""

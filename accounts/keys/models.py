@@ -17,6 +17,7 @@ from accounts.access import Unauthenticated
 from accounts.keys import peppers
 from accounts.keys.uses import uses
 from partnerapi.core.constraints import check
+from partnerapi.core.database import execute, rows_of
 
 
 class Partner(models.Model):
@@ -138,7 +139,7 @@ class Pepper(models.Model):
 class KeyScope(models.Model):
     """A scope that keys may have. `migrate` makes the rows those of `Scope`.
 
-    A trigger refuses a key with any other scope.
+    A key with any other scope is refused.
     """
 
     name = models.CharField(max_length=20, primary_key=True)
@@ -163,7 +164,19 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
     ) -> tuple["ApiKey", str]:
         """Create a key; return it with its token, which is not stored."""
         key, token = self.prepare(partner, scopes, expires_at)
-        key.save(force_insert=True, using=self.db)
+        execute(
+            ISSUE,
+            [
+                key.pk,
+                partner.pk,
+                key.secret_digest,
+                key.pepper_id,
+                key.last_four,
+                key.scopes,
+                expires_at,
+            ],
+        )
+        key.refresh_from_db()
         return key, token
 
     def prepare(
@@ -255,16 +268,28 @@ class ApiKey(models.Model):
 
     def revoke(self, at: datetime) -> bool:
         """Refuse the key everywhere within a second; False if it was revoked before."""
-        return bool(
-            ApiKey.objects.filter(pk=self.pk, revoked_at__isnull=True).update(
-                revoked_at=at
-            )
-        )
+        return self.narrow(revoked_at=at)
 
     def end_at(self, at: datetime) -> bool:
         """End the key at that time; False if it ends earlier anyway."""
-        return bool(
-            ApiKey.objects.filter(
-                Q(expires_at=None) | Q(expires_at__gt=at), pk=self.pk, revoked_at=None
-            ).update(expires_at=at)
-        )
+        return self.narrow(expires_at=at)
+
+    def narrow(
+        self,
+        scopes: Iterable[str] | None = None,
+        expires_at: datetime | None = None,
+        revoked_at: datetime | None = None,
+    ) -> bool:
+        """Make the key's scopes fewer, its end earlier, or revoke it; False if it was
+        as narrow before.
+
+        Raises:
+            IntegrityError: it does not have one of these scopes.
+        """
+        kept = None if scopes is None else sorted(scopes)
+        [(is_changed,)] = rows_of(NARROW, [self.pk, kept, expires_at, revoked_at])
+        return bool(is_changed)
+
+
+ISSUE = "SELECT keys_issue(%s, %s, %s, %s, %s, %s, %s)"
+NARROW = "SELECT keys_narrow(%s, %s::text[], %s::timestamptz, %s::timestamptz)"

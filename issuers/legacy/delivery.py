@@ -10,6 +10,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Max, Min, QuerySet
 from django.utils import timezone
+from uuid_utils.compat import uuid7
 
 from accounts.approvals.four_eyes import is_needed
 from accounts.approvals.models import ApprovalKind
@@ -24,7 +25,7 @@ from issuers.register.errors import (
 )
 from issuers.register.ledger import Entry, Kind, Recorded
 from partnerapi.core import lock_waits
-from partnerapi.core.database import fetch, rows_of
+from partnerapi.core.database import execute, fetch, rows_of
 from partnerapi.core.money import euros
 
 LINES_OF_A_STEP = 200
@@ -118,34 +119,12 @@ def begin_job(source: str, ids: Sequence[UUID], created_by: str) -> DeliveryJob:
 
     After `release`, `deliver_next` can deliver them.
     """
-    with transaction.atomic():
-        job = DeliveryJob.objects.create(
-            source=source, line_count=len(ids), created_by=created_by
-        )
-        DeliveryStep.objects.bulk_create(
-            (frozen_step(job, first, lines) for first, lines in steps_of(ids)),
-            batch_size=100,
-        )
-    return job
+    job = uuid7()
+    execute(BEGIN, [job, source, created_by, [*ids], LINES_OF_A_STEP])
+    return DeliveryJob.objects.get(pk=job)
 
 
-def frozen_step(job: DeliveryJob, first: int, ids: Sequence[UUID]) -> DeliveryStep:
-    said = {
-        pk: (units, token, user)
-        for pk, units, token, user in LegacyShareholder.objects.filter(
-            pk__in=ids
-        ).values_list("pk", "number_of_shares", "token", "user")
-    }
-    # A line may have been deleted since it was chosen.
-    lines = [said.get(pk, (0, None, None)) for pk in ids]
-    return DeliveryStep(
-        job=job,
-        position=first,
-        shareholder_ids=list(ids),
-        units=[units for units, _, _ in lines],
-        token_ids=[token for _, token, _ in lines],
-        user_ids=[user for _, _, user in lines],
-    )
+BEGIN = "SELECT delivery_begin(%s, %s, %s, %s::uuid[], %s)"
 
 
 def frozen_totals(job: DeliveryJob) -> tuple[int, int]:
@@ -186,16 +165,13 @@ def release(job: DeliveryJob) -> None:
     Raises:
         IntegrityError: the job needs an approval that the transaction does not carry.
     """
-    DeliveryJob.objects.filter(pk=job.pk, released_at=None).update(
-        released_at=timezone.now()
-    )
+    execute("SELECT delivery_release(%s)", [job.pk])
     job.refresh_from_db()
 
 
-def steps_of(ids: Sequence[UUID]) -> Iterator[tuple[int, Sequence[UUID]]]:
-    """The lines of each step, and the number of lines before them."""
+def steps_of(ids: Sequence[UUID]) -> Iterator[Sequence[UUID]]:
     for first in range(0, len(ids), LINES_OF_A_STEP):
-        yield first, ids[first : first + LINES_OF_A_STEP]
+        yield ids[first : first + LINES_OF_A_STEP]
 
 
 def deliver_next(job: DeliveryJob, actor: str = "") -> int:
@@ -222,9 +198,14 @@ def deliver_next(job: DeliveryJob, actor: str = "") -> int:
             locked_job.tried_at, locked_job.held = timezone.now(), ""
             if not locked_job.remaining:
                 locked_job.finished_at = timezone.now()
-            locked_job.save()
+            locked_job.save(update_fields=PROGRESS)
     job.refresh_from_db()
     return len(step.shareholder_ids) if step else 0
+
+
+PROGRESS = (
+    "position", "delivered", "skipped", "refused", "tried_at", "held", "finished_at",
+)  # fmt: skip
 
 
 def note_held(job: DeliveryJob, what: str) -> None:

@@ -214,7 +214,7 @@ class DeliveryJob(models.Model):
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     released_at = models.DateTimeField(
         null=True,
-        help_text="When delivery of its lines may begin; a trigger requires the "
+        help_text="When delivery of its lines may begin; the release requires the "
         "approval.",
     )
     finished_at = models.DateTimeField(null=True)

@@ -7,7 +7,6 @@ from typing import Any
 import psycopg
 from django.db import IntegrityError, connection, transaction
 from django.db.backends.utils import CursorWrapper
-from django.db.models import DateTimeField, Func
 from psycopg.pq import Format
 
 from partnerapi.core.problems import MOST_TOLD, Problem, Problems
@@ -15,12 +14,6 @@ from partnerapi.core.problems import MOST_TOLD, Problem, Problems
 TIMESTAMPTZ = psycopg.adapters.types["timestamptz"].oid
 LOAD_TIMESTAMPTZ: Any = psycopg.adapters.get_loader(TIMESTAMPTZ, Format.TEXT)
 """psycopg's own, in UTC as the session is: Django's takes 15 times as long."""
-
-
-class ClockTimestamp(Func):
-    """The database's time at this moment, not at the start of the transaction."""
-
-    template, output_field = "clock_timestamp()", DateTimeField()
 
 
 class PlannedAnew(psycopg.Cursor[Any]):

@@ -34,10 +34,11 @@ KEEP = "SELECT, INSERT, UPDATE"
 ALL = "SELECT, INSERT, UPDATE, DELETE"
 
 APPLICATION: Mapping[str, str] = {
-    "accounts_account": APPEND,
-    "accounts_accountstatuschange": APPEND,
-    "accounts_apikey": KEEP,
-    "accounts_applicant": APPEND,
+    "accounts_account": READ,
+    "accounts_accountstatuschange": READ,
+    # Its last use is noted aside.
+    "accounts_apikey": "SELECT, UPDATE (last_used_at)",
+    "accounts_applicant": READ,
     "accounts_approvaldecision": READ,
     "accounts_approvaloutcome": READ,
     "accounts_approvalpolicy": READ,
@@ -99,8 +100,10 @@ APPLICATION: Mapping[str, str] = {
     "issuers_approvedholder": READ,
     "issuers_article": ALL,
     "issuers_articletocome": READ,
-    "issuers_deliveryjob": KEEP,
-    "issuers_deliverystep": KEEP,
+    # Its progress; functions begin and release it.
+    "issuers_deliveryjob": "SELECT, UPDATE (position, delivered, skipped, refused,"
+    " finished_at, handed_over_at, resumed_by, tried_at, held)",
+    "issuers_deliverystep": "SELECT, UPDATE (refusals, skipped_ids)",
     "issuers_document": ALL,
     "issuers_entrykind": READ,
     "issuers_event": READ,
@@ -149,7 +152,7 @@ APPLICATION: Mapping[str, str] = {
     "marketdata_trade": READ,
     "marketdata_tradingday": READ,
     "partnerapi_export": KEEP,
-    "partnerapi_exportmember": APPEND,
+    "partnerapi_exportmember": READ,
     "otp_totp_totpdevice": ALL,
     "partnerapi_failedsignin": APPEND,
     "partnerapi_idempotencyrecord": KEEP,
@@ -189,7 +192,15 @@ CALLED_BY_APPLICATION = tuple(
 """Functions that do as their owner what the application may not do itself: those whose
 file says `called by: application`."""
 
-RELEASE_BEFORE: Mapping[str, str] = {}
+RELEASE_BEFORE: Mapping[str, str] = {
+    "accounts_account": APPEND,
+    "accounts_accountstatuschange": APPEND,
+    "accounts_apikey": KEEP,
+    "accounts_applicant": APPEND,
+    "issuers_deliveryjob": KEEP,
+    "issuers_deliverystep": KEEP,
+    "partnerapi_exportmember": APPEND,
+}
 """Rights on tables that only the release before needs: it writes them itself."""
 
 CALLED_BY_RELEASE_BEFORE = tuple(

@@ -60,7 +60,7 @@ MEMBERS_PRUNED_AT_ONCE = 100
 class Export(models.Model):
     """A connection that a partner wants as a file: as it was asked for, and written.
 
-    Its file is its members, one behind the other; a trigger counts them.
+    Its file is its members, one behind the other; they are counted with it.
     """
 
     Connection = ExportedConnection

@@ -19,10 +19,11 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from accounts.access import Caller
+from partnerapi.core.database import execute
 from partnerapi.core.errors import PartnerAPIError, RequestTimeout
 from partnerapi.exports.access import reader_of
 from partnerapi.exports.connections import CONNECTIONS
-from partnerapi.exports.models import MOST_AT_WORK, Export, ExportMember
+from partnerapi.exports.models import MOST_AT_WORK, Export
 from partnerapi.exports.rows import read_rows
 from partnerapi.gateway import throttling
 from partnerapi.gateway.bills import partner_account
@@ -174,17 +175,13 @@ def write_page(schema: Any, export: Export, caller: Caller) -> bool:
 
 def write_member(export: Export, rows: int, text: bytes) -> None:
     data = gzip.compress(text, LEVEL, mtime=0)
-    # A trigger counts it in the export's row.
-    ExportMember.objects.create(
-        export=export,
-        number=export.members + 1,
-        position=export.size_bytes,
-        rows=rows,
-        data=data,
-    )
     export.members += 1
+    execute(APPEND, [export.pk, export.members, export.size_bytes, rows, data])
     export.rows += rows
     export.size_bytes += len(data)
+
+
+APPEND = "SELECT exports_append(%s, %s, %s, %s, %s)"
 
 
 def texts(rows: list[dict[str, Any]]) -> Iterator[tuple[int, bytes]]:

@@ -134,7 +134,7 @@ def test_refuses_to_revoke_twice_and_keeps_the_first_time(key):
 
 def test_refuses_to_choose_between_keys_with_the_same_last_four(key, acme):
     other = approved_key(acme, [])[0]
-    ApiKey.objects.update(last_four="abcd")
+    tamper("UPDATE accounts_apikey SET last_four = 'abcd'")
     with pytest.raises(CommandError, match="2 keys of acme_co end in abcd") as refusal:
         run("key", "revoke", "acme_co", "abcd")
     assert str(key.id) in str(refusal.value)
@@ -160,8 +160,9 @@ def test_refuses_to_revoke_what_is_not_there(key, arguments, reason):
 def test_lists_keys_with_their_state_and_no_secret(key, acme):
     past = timezone.now() - timedelta(days=2)
     expired, token = approved_key(acme, [Scope.CAPTABLE_READ])
-    ApiKey.objects.filter(pk=expired.pk).update(
-        created_at=past, expires_at=past + timedelta(days=1)
+    tamper(
+        f"UPDATE accounts_apikey SET created_at = '{past}',"
+        f" expires_at = '{past + timedelta(days=1)}' WHERE id = '{expired.pk}'"
     )
     revoked = approved_key(acme, [])[0]
     revoked.revoke(timezone.now())

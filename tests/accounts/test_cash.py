@@ -200,18 +200,12 @@ def test_cash_keeps_an_account_from_being_closed(account: Account):
     owner = partner_of(account)
     with pytest.raises(AccountNotEmpty):
         account.change_status("CLOSED", owner, None)
-    statement = """
-        INSERT INTO accounts_accountstatuschange (id, account_id, number,
-            previous_status, status, actor, is_staff, approved_by, created_at)
-        SELECT gen_random_uuid(), id, changes + 1, status, 'CLOSED', %s, FALSE, '',
-            clock_timestamp() FROM accounts_account WHERE id = %s
-    """
+    closing = account.entry(Account.Status.CLOSED, owner, None)
     with (
         pytest.raises(IntegrityError, match="has cash, 1000 cents"),
         transaction.atomic(),
-        connection.cursor() as cursor,
     ):
-        cursor.execute(statement, [owner.name, account.pk])
+        Account.objects.write([closing])
     withdrawal = request_withdrawal(account, 1_000, "all", account.partner.login)
     approve(withdrawal)
     bank((withdrawal.payment_reference, -1_000))

@@ -24,6 +24,7 @@ from hypothesis.stateful import (
 from accounts.access import Scope
 from accounts.accounts.models import (
     Account,
+    AccountStatus,
     AccountStatusChange,
     Actor,
     InvalidStatusTransition,
@@ -337,25 +338,17 @@ def test_many_at_once_make_one_history(committed: Partner, unlimited_budgets: No
     assert times == sorted(times)
 
 
+OPENED = (AccountStatus.PENDING, AccountStatus.ACTIVE)
+
+
 @pytest.fixture
 def their_ids(world: World) -> list[str]:
     """Ids of another partner's accounts, each of a user of its own."""
     users = User.objects.bulk_create([make_user(n) for n in range(IDS)])
-    accounts = Account.objects.bulk_create(
-        [Account(partner=world.observer, user=user) for user in users]
-    )
-    steps = ((1, None, "PENDING"), (2, "PENDING", "ACTIVE"))
-    AccountStatusChange.objects.bulk_create(
-        AccountStatusChange(
-            account=account,
-            number=number,
-            previous_status=before,
-            status=status,
-            actor=desk().name,
-            is_staff=True,
-        )
-        for account in accounts
-        for number, before, status in steps
+    accounts = [Account(partner=world.observer, user=user) for user in users]
+    staff = desk()
+    Account.objects.write(
+        [a.entry(status, staff, None) for a in accounts for status in OPENED]
     )
     return [f"Account|{account.pk}" for account in accounts]
 

@@ -62,6 +62,8 @@ SELECT a.number, 'CLIENT', a.id, cash_reference('1', a.number) FROM (
 INSERT INTO accounts_cashhead
     (cash_account_id, kind, balance, reserved, last_number, entry_digest)
 SELECT id, kind, 0, 0, 0, sha256('') FROM accounts_cashaccount WHERE kind = 'CLIENT';
+SELECT accounts_count('{{accounts}}', ARRAY['{partner}'::uuid], ARRAY[{rows}::bigint],
+    TRUE);
 """
 
 

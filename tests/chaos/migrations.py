@@ -63,6 +63,13 @@ LATER = {
 }
 """The first migrations that are applied only when the release before has ended: until
 then it writes by itself what functions alone write from here on."""
+LAST = {
+    "accounts": "0073",
+    "issuers": "0093",
+    "partnerapi": "0036",
+}
+"""The first migrations after which the release between writes no accounts, keys,
+deliveries and members of exports by itself any more."""
 TRANSFERS_ALONE = """
     UPDATE accounts_approvalpolicy SET is_required = FALSE WHERE kind = 'TRANSFER'
 """
@@ -370,10 +377,12 @@ def measure(
     note: Console,
 ) -> tuple[list[Outcome], dict[str, int]]:
     names = new_migrations()
-    later = [name for name in names if name[1][:4] >= LATER[name[0]]]
-    first = [name for name in names if name not in later]
+    last = [name for name in names if name[1][:4] >= LAST.get(name[0], "9")]
+    later = [n for n in names if n[1][:4] >= LATER[n[0]] and n not in last]
+    first = [name for name in names if name not in (*later, *last)]
     old = code_before(names, directory / "release-before")
     between = code_before(later, directory / "release-between")
+    recent = code_before(last, directory / "release-recent")
     for app, name in BEFORE.items():
         migrate(app, name)
     grant(old)
@@ -385,7 +394,11 @@ def measure(
     outcomes = []
     for found in chain.from_iterable(
         upgrade(*releases, world, per_second, seconds, busy, directory)
-        for releases in ((old, between, first), (between, ROOT, later))
+        for releases in (
+            (old, between, first),
+            (between, recent, later),
+            (recent, ROOT, last),
+        )
     ):
         note.print(
             f"{found.what}: {found.seconds:.1f} s, slowest {found.slowest:.2f} s, "

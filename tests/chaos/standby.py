@@ -242,12 +242,12 @@ def revoke_another_key(token: str) -> str:
     from django.utils import timezone
 
     from accounts.access import Scope
-    from accounts.keys.models import ApiKey, Partner
+    from accounts.keys.models import Partner
     from partnerapi.sandbox.data.approvals import approved_key
 
     login = token.removeprefix("service-apikey_").rpartition("_")[0]
     key, made = approved_key(Partner.objects.get(login=login), list(Scope))
-    ApiKey.objects.filter(pk=key.pk).update(revoked_at=timezone.now())
+    key.revoke(timezone.now())
     close_connection()
     return made
 

@@ -109,8 +109,8 @@ def test_a_withdrawn_grant_or_key_stops_the_download(
     world: World, client_of: Partner, ready: str
 ):
     url = client_of.export(ready)["url"]
-    key = ApiKey.objects.filter(partner=world.partner)
-    key.update(revoked_at=timezone.now())
+    for key in ApiKey.objects.filter(partner=world.partner):
+        key.revoke(timezone.now())
     assert client_of.http.get(url).status_code == 403
     # A revoked key stays so; only the owner of the tables could revive it.
     tamper("UPDATE accounts_apikey SET revoked_at = NULL")

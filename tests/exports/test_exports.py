@@ -15,6 +15,7 @@ from issuers.legacy.models import LegacyShareholder
 from issuers.models import IssuerGrant
 from issuers.register import ledger
 from issuers.register.ledger import Entry
+from partnerapi.core.database import execute
 from partnerapi.exports import creation, writing
 from partnerapi.exports.models import Export, ExportMember
 from partnerapi.gateway import authentication
@@ -335,14 +336,19 @@ def test_the_database_keeps_what_is_written(
     export = Export.objects.get(pk=uuid_of(ready))
     parts = ExportMember.objects.filter(export=export)
 
-    def member(**changed: Any) -> None:
-        values = {"number": export.members + 1, "position": export.size_bytes}
-        values |= {"rows": 1, "data": b"abc"} | changed
-        ExportMember.objects.create(export=export, **values)
+    def member(
+        number: int | None = None, position: int | None = None, data: bytes = b"abc"
+    ) -> None:
+        place = export.members + 1 if number is None else number
+        start = export.size_bytes if position is None else position
+        execute(writing.APPEND, [export.pk, place, start, 1, data])
 
     attempts: list[Any] = [
         lambda: parts.update(rows=0),
         lambda: parts.delete(),
+        lambda: ExportMember.objects.create(
+            export=export, number=9, position=0, rows=0, data=b""
+        ),
         lambda: Export.objects.update(status="RUNNING", place=1),
         lambda: Export.objects.update(connection="ACCOUNTS", issuer_id=None),
         member,
@@ -355,7 +361,7 @@ def test_the_database_keeps_what_is_written(
     export = Export.objects.get(pk=uuid_of(id))
     for changed in ({"number": 2}, {"position": 1}, {"data": bytes(2**20 + 1)}):
         with pytest.raises(IntegrityError), transaction.atomic():
-            member(**changed)
+            member(**changed)  # type: ignore[arg-type]
     with transaction.atomic():
         member()
         export.refresh_from_db()

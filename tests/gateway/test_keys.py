@@ -19,7 +19,7 @@ from partnerapi.gateway.authentication import CACHE_SECONDS
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import Answer, Ask, World, page_of
 from tests.gateway.conftest import WebServer
-from tests.owner import as_owner, remove_approvals
+from tests.owner import as_owner, remove_approvals, tamper
 
 REFUSED = (
     "The API key is malformed, unknown, revoked or expired. Send a live key as "
@@ -54,8 +54,9 @@ def refused_tokens(world: World) -> dict[str, str]:
     key, revoked = issue(world.partner)
     key.revoke(NOW)
     key, expired = issue(world.partner)
-    ApiKey.objects.filter(pk=key.pk).update(
-        created_at=NOW - timedelta(days=2), expires_at=NOW - timedelta(days=1)
+    tamper(
+        f"UPDATE accounts_apikey SET created_at = '{NOW - timedelta(days=2)}',"
+        f" expires_at = '{NOW - timedelta(days=1)}' WHERE id = '{key.pk}'"
     )
     closed = Partner.objects.create(login="closed", name="Closed", is_active=False)
     _, live = issue(world.partner)

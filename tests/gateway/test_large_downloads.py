@@ -14,8 +14,10 @@ from django.utils import timezone
 
 from accounts.access import Scope
 from accounts.keys.models import ApiKey, Partner
+from partnerapi.core.database import execute
 from partnerapi.exports.download import address
 from partnerapi.exports.models import MEMBER_BYTES, Export, ExportMember
+from partnerapi.exports.writing import APPEND
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.gateway.conftest import WebServer
 from tests.owner import as_owner, remove_approvals
@@ -34,10 +36,7 @@ def file(keeps_rows: None, transactional_db: None) -> Any:
     Export.objects.update(status="RUNNING", place=1)
     parts = [os.urandom(MEMBER_BYTES) for _ in range(MEMBERS)]
     for number, data in enumerate(parts):
-        ExportMember.objects.create(
-            export=export, number=number + 1, rows=1, data=data,
-            position=number * MEMBER_BYTES,
-        )  # fmt: skip
+        execute(APPEND, [export.pk, number + 1, number * MEMBER_BYTES, 1, data])
     now = timezone.now()
     Export.objects.update(
         status="READY", place=None, is_written=True, date=now, ended_at=now,

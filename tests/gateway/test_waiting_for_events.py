@@ -224,7 +224,7 @@ def test_each_commit_with_events_is_published_after_it(follower: Follower):
             assert heard(hearer) == 0
         assert heard(hearer) == 1
         # A statement that commits by itself.
-        ApiKey.objects.filter(pk=follower.key.pk).update(scopes=["issuers:read"])
+        follower.key.narrow(scopes=["issuers:read"])
         assert heard(hearer) == 1
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")

@@ -220,10 +220,10 @@ def test_a_right_that_is_missing_or_too_much_is_named():
     assert before.state is State.OK
     for statement, back, state, named in (
         (
-            f"REVOKE INSERT ON accounts_account FROM {role}",
-            f"GRANT INSERT ON accounts_account TO {role}",
+            f"REVOKE INSERT ON accounts_partner FROM {role}",
+            f"GRANT INSERT ON accounts_partner TO {role}",
             State.FAILED,
-            "lacks INSERT accounts_account",
+            "lacks INSERT accounts_partner",
         ),
         (
             f"GRANT DELETE ON issuers_ledgertransaction TO {role}",

@@ -115,8 +115,8 @@ def test_the_application_calls_the_functions_that_it_needs(db: None):
     }
     assert opened == named
     # Those of triggers are attached to no other table.
-    assert {name for name in closed if name.startswith("events_key")} == {
-        "events_key_changed()"
+    assert {name for name in closed if name.startswith("events_open")} == {
+        "events_open_head()"
     }
 
 

@@ -18,6 +18,7 @@ from tests.operations.test_tampering import (
     House,
     enter,
     said_to,
+    status,
     trade,
 )
 
@@ -231,15 +232,13 @@ STRANGER = {
     ),
     # People, keys and desks.
     "p01 a key that expires later": (
-        "UPDATE accounts_apikey SET expires_at = now() + interval '1 day'"
-        " WHERE id = :key; UPDATE accounts_apikey SET expires_at = '2099-01-01Z'"
-        " WHERE id = :key",
-        "stays",
+        "SELECT keys_narrow(:key, NULL, '2099-01-01Z', NULL);"
+        " SELECT 1 / keys_narrow(:key, NULL, '2099-01-02Z', NULL)::integer",
+        "division by zero",
     ),
     "p02 a revoked key revived": (
-        "UPDATE accounts_apikey SET revoked_at = now() WHERE id = :key;"
-        " UPDATE accounts_apikey SET revoked_at = NULL WHERE id = :key",
-        "stays",
+        "UPDATE accounts_apikey SET revoked_at = NULL WHERE id = :key",
+        DENIED,
     ),
     "p03 a key moved by its digest": (
         "INSERT INTO accounts_pepper (digest, is_bound) VALUES (sha256('new'), TRUE);"
@@ -262,8 +261,7 @@ STRANGER = {
         "used before|cannot be used",
     ),
     "p07 an applicant of another's account": (
-        "INSERT INTO accounts_applicant (account_id, reference, email, partner_id,"
-        " user_id) VALUES (:buyer, 'x', 'x@example.com', :partner, :frozen_user)",
+        "SELECT accounts_state_client(:buyer, 'x', 'x@example.com', NULL)",
         "partner_id",
     ),
     "p08 an account without its history": (
@@ -343,10 +341,7 @@ ALONE = {
         "needs an active member of staff|with the right",
     ),
     "s05 an account closed by the clerk": (
-        SIGNED_IN + "INSERT INTO accounts_accountstatuschange (id, account_id, number,"
-        " status, previous_status, actor, is_staff, approved_by, created_at)"
-        f" VALUES ({NEW}, :stranger, 3, 'CLOSED', 'ACTIVE', :clerk, TRUE, :decider,"
-        " clock_timestamp())",
+        SIGNED_IN + status("CLOSED", ":clerk", by_staff=True, approver=":decider"),
         NO_APPROVAL,
     ),
     "s06 a profile decided by the clerk": (

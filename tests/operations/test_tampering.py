@@ -158,6 +158,16 @@ def trade(*steps: str, new: str = "", at: str = "clock_timestamp()") -> str:
     )
 
 
+def status(becomes: str, actor: str, by_staff: bool, approver: str = "''") -> str:
+    """Move the stranger's account."""
+    return (
+        f"SELECT accounts_write(ARRAY[{NEW}]::uuid[], ARRAY[:stranger]::uuid[],"
+        f" ARRAY[NULL]::uuid[], ARRAY[NULL]::uuid[], ARRAY['{becomes}'],"
+        f" ARRAY[NULL]::text[], ARRAY[{actor}], ARRAY[{by_staff}], ARRAY[{approver}],"
+        " ARRAY[NULL]::timestamptz[])"
+    )
+
+
 NEW = "'00000000-0000-0000-0000-0000000000aa'"
 TAKE = f"'ORDER_ACCEPTED', {NEW}"
 KILL = f"'ORDER_CANCELLED', {NEW}, NULL, NULL, 'FILL_OR_KILL'"
@@ -217,13 +227,17 @@ REGISTER = {
         "INSERT INTO issuers_legacyshareholder (id, status, issuer_id, user_id,"
         " token_id, number_of_shares, price_cents)"
         f" VALUES ({NEW}, 'PENDING', :issuer, :frozen_user, :token, 9999, 1);"
-        "INSERT INTO issuers_deliveryjob (id, source, position, delivered, skipped,"
-        f" refused, created_by, line_count) VALUES ({NEW}, 'MINT', 0, 0, 0, 0, 'x', 1);"
-        "INSERT INTO issuers_deliverystep (job_id, position, shareholder_ids, units,"
-        f" token_ids, user_ids, refusals) VALUES ({NEW}, 0, ARRAY[{NEW}]::uuid[],"
-        " ARRAY[9999], ARRAY[:token]::uuid[], ARRAY[:frozen_user]::uuid[], '[]');"
-        f"UPDATE issuers_deliveryjob SET released_at = now() WHERE id = {NEW}",
+        f"SELECT delivery_begin({NEW}, 'MINT', 'x', ARRAY[{NEW}]::uuid[], 1);"
+        f"SELECT delivery_release({NEW})",
         NO_APPROVAL,
+    ),
+    "a delivery released by UPDATE": (
+        "UPDATE issuers_deliveryjob SET released_at = now()",
+        DENIED,
+    ),
+    "a delivery of other lines": (
+        "UPDATE issuers_deliverystep SET units = '{9999}'",
+        DENIED,
     ),
     "a line marked as delivered": (
         "UPDATE issuers_legacyshareholder SET status = 'DELIVERED', ledger_seq = 1,"
@@ -394,30 +408,21 @@ MARKETS = {
 PEOPLE = {
     "an account's status": ("UPDATE accounts_account SET status = 'CLOSED'", DENIED),
     "a suspension by no one": (
-        "INSERT INTO accounts_accountstatuschange (id, account_id, number, status,"
-        " previous_status, actor, is_staff, approved_by, created_at)"
-        f" VALUES ({NEW}, :stranger, 3, 'SUSPENDED', 'ACTIVE', 'ghost@example.com',"
-        " TRUE, '', clock_timestamp())",
+        status("SUSPENDED", "'ghost@example.com'", by_staff=True),
         "needs an active member of staff",
     ),
     "a suspension by another partner": (
-        "INSERT INTO accounts_accountstatuschange (id, account_id, number, status,"
-        " previous_status, actor, is_staff, approved_by, created_at)"
-        f" VALUES ({NEW}, :stranger, 3, 'SUSPENDED', 'ACTIVE', :login, FALSE, '',"
-        " clock_timestamp())",
+        status("SUSPENDED", ":login", by_staff=False),
         "of its own",
     ),
     "an account closed by one": (
-        "INSERT INTO accounts_accountstatuschange (id, account_id, number, status,"
-        " previous_status, actor, is_staff, approved_by, created_at)"
-        f" VALUES ({NEW}, :stranger, 3, 'CLOSED', 'ACTIVE', :asker, TRUE, '',"
-        " clock_timestamp())",
+        status("CLOSED", ":asker", by_staff=True),
         NO_APPROVAL,
     ),
     "an account opened by INSERT": (
         "INSERT INTO accounts_account (id, partner_id, user_id, status, changes)"
         f" VALUES ({NEW}, :partner, :frozen_user, 'PENDING', 0)",
-        "has no history",
+        DENIED,
     ),
     "an account given away": (
         "SELECT accounts_join(:buyer, :frozen_user)",
@@ -434,24 +439,28 @@ PEOPLE = {
         "has an account|READ COMMITTED",
     ),
     "a key that no one approved": (
-        "INSERT INTO accounts_apikey (id, secret_digest, last_four, scopes,"
-        f" partner_id) VALUES ({NEW}, sha256('x'), 'abcd', '{{issuers:read}}',"
-        " :partner)",
+        f"SELECT keys_issue({NEW}, :partner, sha256('x'), :pepper, 'abcd',"
+        " '{issuers:read}', NULL)",
         NO_APPROVAL,
+    ),
+    "a key by INSERT": ("INSERT INTO accounts_apikey TABLE accounts_apikey", DENIED),
+    "a key's further scope": (
+        "SELECT keys_narrow(:key, '{issuers:read,captable:read}', NULL, NULL)",
+        "gets no further scope",
     ),
     "a key's secret": (
         "UPDATE accounts_apikey SET secret_digest = sha256('x') WHERE id = :key",
-        "stays|keeps its digest",
+        DENIED,
     ),
     "a key's partner": (
         "UPDATE accounts_apikey SET partner_id = (SELECT id FROM accounts_partner"
         " WHERE login = :other) WHERE id = :key",
-        "stays",
+        DENIED,
     ),
     "a key's scopes": (
         "UPDATE accounts_apikey SET scopes = '{issuers:read,captable:read}'"
         " WHERE id = :key",
-        "stays",
+        DENIED,
     ),
     "a grant by no one": (
         f"SELECT binds_grant({NEW}, 'ghost', :partner, :issuer)",
@@ -630,10 +639,7 @@ POSSIBLE = {
     "Act for a member of staff in what that person may do alone: restrict a holder, "
     "decide a profile, suspend an account, halt a market, cancel orders, and deliver, "
     "book or price below the limits of the policies.": [
-        "INSERT INTO accounts_accountstatuschange (id, account_id, number, status,"
-        " previous_status, actor, is_staff, approved_by, created_at)"
-        f" VALUES ({NEW}, :stranger, 3, 'SUSPENDED', 'ACTIVE', :asker, TRUE, '',"
-        " clock_timestamp())",
+        status("SUSPENDED", ":asker", by_staff=True),
         f"SELECT binds_restrict({NEW}, :asker, :b, 'FREEZE', :token, NULL, NULL, '',"
         " 'why')",
         f"SELECT binds_decide({NEW}, :asker, :frozen_user, NULL, 'VERIFIED',"

@@ -31,7 +31,7 @@ REVOKED = "REVOKE ALL ON FUNCTION public.cash_names(text, text) FROM PUBLIC;\n"
 # A body; a trigger that can only be made anew; a right; a view.
 ANOTHER_TEXT = {
     "accounts_keep_names.sql": ("holder_id = OLD.id", "holder_id IN (OLD.id)"),
-    "approvals_of_key.sql": ("AFTER INSERT ON", "AFTER INSERT OR UPDATE ON"),
+    "approvals_rested.sql": ("commit AFTER INSERT", "commit AFTER INSERT OR UPDATE"),
     "cash_names.sql": (REVOKED, ""),
     "trading_fill.sql": ("'TAKER'::text", "'TAKES'::text"),
 }
@@ -88,7 +88,7 @@ def test_what_changed_is_named(edited: dict, capsys: pytest.CaptureFixture[str])
         "accounts: function accounts_keep_names()",
         "accounts: function accounts_try(integer)",
         "accounts: function cash_names(text, text)",
-        "accounts: trigger approvals_of_key on accounts_apikey",
+        "accounts: trigger approvals_rested_at_the_commit on accounts_approvaldecision",
         "partnerapi: function staff_log_stays()",
         "partnerapi: trigger staff_log_stays on django_admin_log",
         "trading: view trading_fill",

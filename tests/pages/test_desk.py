@@ -516,7 +516,8 @@ def test_a_file_has_a_link_within_the_members_scopes(world: World, partner: Ask)
     assert links["ISSUERS"].startswith(
         f"/exports/{open_to_it.pk}?member={member.pk}&signature="
     )
-    ApiKey.objects.update(revoked_at=timezone.now())
+    for key in ApiKey.objects.all():
+        key.revoke(timezone.now())
     assert {link for _, link in client.get("/partner/exports").context["exports"]} == {
         ""
     }

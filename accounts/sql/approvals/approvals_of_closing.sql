@@ -30,5 +30,5 @@ REVOKE ALL ON FUNCTION public.approvals_of_closing() FROM PUBLIC;
 DROP TRIGGER IF EXISTS approvals_of_closing ON public.accounts_accountstatuschange;
 CREATE CONSTRAINT TRIGGER approvals_of_closing AFTER INSERT
     ON public.accounts_accountstatuschange DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
-    WHEN (new.is_staff AND new.status = 'CLOSED')
+    WHEN (new.is_staff AND new.status = 'CLOSED' AND public.accounts_written_directly())
     EXECUTE FUNCTION public.approvals_of_closing();

@@ -22,4 +22,5 @@ REVOKE ALL ON FUNCTION public.approvals_of_key() FROM PUBLIC;
 DROP TRIGGER IF EXISTS approvals_of_key ON public.accounts_apikey;
 CREATE CONSTRAINT TRIGGER approvals_of_key AFTER INSERT ON public.accounts_apikey
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.approvals_of_key();

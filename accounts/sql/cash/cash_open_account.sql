@@ -22,4 +22,5 @@ REVOKE ALL ON FUNCTION public.cash_open_account() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER cash_open_account AFTER INSERT ON public.accounts_account
     REFERENCING NEW TABLE AS opened FOR EACH STATEMENT
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.cash_open_account();

@@ -37,9 +37,7 @@ BEGIN
         RAISE EXCEPTION 'The desk has issued 20 active keys; revoke one first.'
             USING ERRCODE = 'restrict_violation';
     END IF;
-    INSERT INTO accounts_apikey (id, partner_id, secret_digest, pepper_id, last_four,
-        scopes, created_at, expires_at)
-    VALUES (key, m.partner_id, digest, pepper, ending, wanted, moment, until);
+    PERFORM keys_enter(key, m.partner_id, digest, pepper, ending, wanted, until);
     INSERT INTO accounts_deskkey (key_id, member_id) VALUES (key, member);
     INSERT INTO accounts_desknotice (member_id, what, recipient, tries, next_try_at, error)
     SELECT member, 'KEY', o.email, 0, moment, '' FROM accounts_deskmember o

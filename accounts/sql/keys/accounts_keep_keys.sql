@@ -43,4 +43,5 @@ REVOKE ALL ON FUNCTION public.accounts_keep_keys() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER accounts_keep_keys BEFORE INSERT OR UPDATE
     ON public.accounts_apikey FOR EACH ROW
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.accounts_keep_keys();

@@ -19,4 +19,5 @@ REVOKE ALL ON FUNCTION public.accounts_begin_history() FROM PUBLIC;
 DROP TRIGGER IF EXISTS accounts_begin_history ON public.accounts_account;
 CREATE CONSTRAINT TRIGGER accounts_begin_history AFTER INSERT
     ON public.accounts_account DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.accounts_begin_history();

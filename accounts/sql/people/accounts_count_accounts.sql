@@ -16,5 +16,6 @@ REVOKE ALL ON FUNCTION public.accounts_count_accounts() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER accounts_count_accounts AFTER INSERT
     ON public.accounts_account REFERENCING NEW TABLE AS changed FOR EACH STATEMENT
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.accounts_count_accounts();
 ALTER TABLE public.accounts_account ENABLE ALWAYS TRIGGER accounts_count_accounts;

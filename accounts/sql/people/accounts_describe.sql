@@ -14,4 +14,6 @@ END $$;
 REVOKE ALL ON FUNCTION public.accounts_describe() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER accounts_describe BEFORE INSERT ON public.accounts_applicant
-    FOR EACH ROW EXECUTE FUNCTION public.accounts_describe();
+    FOR EACH ROW
+    WHEN (public.accounts_written_directly())
+    EXECUTE FUNCTION public.accounts_describe();

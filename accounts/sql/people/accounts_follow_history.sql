@@ -49,7 +49,7 @@ BEGIN
             WHERE is_staff AND status <> 'CLOSED') e;
     UPDATE accounts_account a
         SET status = l.status, status_reason = l.reason, changes = l.number,
-            updated_at = l.created_at
+            updated_at = l.created_at, recorded_at = clock_timestamp()
         FROM (SELECT DISTINCT ON (account_id) * FROM entered
               ORDER BY account_id, number DESC) l
         WHERE a.id = l.account_id;
@@ -76,4 +76,6 @@ REVOKE ALL ON FUNCTION public.accounts_follow_history() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER accounts_follow_history AFTER INSERT
     ON public.accounts_accountstatuschange REFERENCING NEW TABLE AS entered
-    FOR EACH STATEMENT EXECUTE FUNCTION public.accounts_follow_history();
+    FOR EACH STATEMENT
+    WHEN (public.accounts_written_directly())
+    EXECUTE FUNCTION public.accounts_follow_history();

@@ -27,6 +27,8 @@ BEGIN
             'email or the LEI that the partner gave.'
             USING ERRCODE = 'restrict_violation';
     END IF;
-    UPDATE accounts_account SET user_id = known WHERE id = account;
+    PERFORM pg_current_xact_id();
+    UPDATE accounts_account SET user_id = known, recorded_at = clock_timestamp()
+        WHERE id = account;
 END $$;
 REVOKE ALL ON FUNCTION public.accounts_join(uuid, uuid) FROM PUBLIC;

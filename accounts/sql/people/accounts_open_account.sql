@@ -23,4 +23,5 @@ REVOKE ALL ON FUNCTION public.accounts_open_account() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER accounts_open_account BEFORE INSERT OR UPDATE
     ON public.accounts_account FOR EACH ROW
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.accounts_open_account();

@@ -13,4 +13,5 @@ REVOKE ALL ON FUNCTION public.accounts_time_change() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER accounts_time_change BEFORE INSERT
     ON public.accounts_accountstatuschange FOR EACH ROW
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.accounts_time_change();

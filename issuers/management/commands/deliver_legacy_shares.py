@@ -209,7 +209,7 @@ def try_out(ids, source, advance):
     dry_run = delivery.DryRun(source)
     refusals = {}
     try:
-        for _, lines in delivery.steps_of(ids):
+        for lines in delivery.steps_of(ids):
             refusals |= delivery.count_outcomes(job, dry_run.deliver(lines))
             advance(len(lines))
     except LockTimeout as error:

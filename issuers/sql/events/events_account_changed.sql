@@ -20,4 +20,6 @@ REVOKE ALL ON FUNCTION public.events_account_changed() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER events_account_changed AFTER INSERT
     ON public.accounts_accountstatuschange REFERENCING NEW TABLE AS entered
-    FOR EACH STATEMENT EXECUTE FUNCTION public.events_account_changed();
+    FOR EACH STATEMENT
+    WHEN (public.accounts_written_directly())
+    EXECUTE FUNCTION public.events_account_changed();

@@ -17,4 +17,6 @@ REVOKE ALL ON FUNCTION public.events_key_changed() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER events_key_changed AFTER INSERT OR DELETE OR UPDATE OF scopes,
         expires_at, revoked_at
-    ON public.accounts_apikey FOR EACH ROW EXECUTE FUNCTION public.events_key_changed();
+    ON public.accounts_apikey FOR EACH ROW
+    WHEN (public.accounts_written_directly())
+    EXECUTE FUNCTION public.events_key_changed();

@@ -50,4 +50,5 @@ REVOKE ALL ON FUNCTION public.approvals_of_delivery() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER approvals_of_delivery BEFORE INSERT OR UPDATE
     ON public.issuers_deliveryjob FOR EACH ROW
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.approvals_of_delivery();

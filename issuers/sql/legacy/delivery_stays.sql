@@ -29,4 +29,5 @@ REVOKE ALL ON FUNCTION public.delivery_stays() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER delivery_stays BEFORE INSERT OR UPDATE
     ON public.issuers_deliverystep FOR EACH ROW
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.delivery_stays();

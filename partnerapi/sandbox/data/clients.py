@@ -4,8 +4,6 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connection
-
 from accounts.accounts.models import Account, AccountStatusChange
 from accounts.accounts.models import AccountStatus as Status
 from accounts.approvals.models import ApprovalKind
@@ -78,19 +76,15 @@ def write_accounts(issuer_ids: dict[str, UUID]) -> bool:
             issuer=issuer_ids[CLIENTS_OF[partner.login]]
         )
         clients = shareholders.order_by("created_at", "id")[:ACCOUNTS]
-        accounts, changes = [], []
-        for number, client in enumerate(clients.values_list("user_id", flat=True)):
-            account, history = life(partner, client, number)
-            accounts.append(account)
-            changes += history
-        with connection.cursor() as cursor:
-            # Holders were checked row by row; an account's history comes after it.
-            cursor.execute("SET CONSTRAINTS accounts_begin_history DEFERRED")
-        Account.objects.bulk_create(accounts)
+        changes = [
+            change
+            for number, client in enumerate(clients.values_list("user_id", flat=True))
+            for change in life(partner, client, number)
+        ]
         with carry_out_requests(
             file_and_approve(ApprovalKind.CLOSING, *closings(changes))
         ):
-            AccountStatusChange.objects.bulk_create(changes)
+            Account.objects.write(changes)
         write_cash(partner)
     return bool(without)
 
@@ -123,30 +117,23 @@ def closings(changes: list[AccountStatusChange]) -> list[dict[str, Any]]:
     ]
 
 
-def life(
-    partner: Partner, client: UUID, number: int
-) -> tuple[Account, list[AccountStatusChange]]:
-    """The partner's n-th account, as its history has left it."""
+def life(partner: Partner, client: UUID, number: int) -> list[AccountStatusChange]:
+    """The history of the partner's n-th account."""
     name = f"{partner.login} {number}"
     chance = dice("account", name)
     [steps] = chance.choices(
         [steps for _, steps in LIVES], [weight for weight, _ in LIVES]
     )
     at = moment_after(OPENING, 30 + number, name)
-    # Its history leads it on when that is written.
     account = Account(
-        id=derived_uuid7(at, f"account {name}"),
-        partner=partner,
-        user_id=client,
-        created_at=at,
-        updated_at=at,
+        id=derived_uuid7(at, f"account {name}"), partner=partner, user_id=client
     )
     history: list[AccountStatusChange] = []
     for step in (OPENED, *steps):
         if history:
             at = moment_after(at, chance.randrange(1, 30), name, len(history))
         history.append(entry(account, history, step, at))
-    return account, history
+    return history
 
 
 def entry(
@@ -158,7 +145,6 @@ def entry(
         id=derived_uuid7(at, f"change {account.pk} {number}"),
         account=account,
         number=number,
-        previous_status=before[-1].status if before else None,
         status=step.status,
         reason=step.reason,
         actor=ASKER if step.by_staff else account.partner.login,

@@ -74,7 +74,7 @@ def write_clients() -> list[Account]:
     there = Account.objects.filter(partner=partner).order_by("created_at", "id")
     if there:
         return [*there.filter(status="ACTIVE")]
-    users, holders, accounts, changes = [], [], [], []
+    users, holders, changes = [], [], []
     for number in range(CLIENTS):
         name = f"{PARTNER} {number}"
         chance, at = dice("client", name), moment_after(OPENING, 30 + number, name)
@@ -91,11 +91,7 @@ def write_clients() -> list[Account]:
             id=derived_uuid7(at, f"holder {name}"), user=user, name=str(user)
         )
         account = Account(
-            id=derived_uuid7(at, f"account {name}"),
-            partner=partner,
-            user=user,
-            created_at=at,
-            updated_at=at,
+            id=derived_uuid7(at, f"account {name}"), partner=partner, user=user
         )
         history: list[AccountStatusChange] = []
         for day, step in enumerate((OPENED, CHECKED)):
@@ -103,13 +99,11 @@ def write_clients() -> list[Account]:
             history.append(entry(account, history, step, step_at))
         users.append(user)
         holders.append(holder)
-        accounts.append(account)
         changes += history
     User.objects.bulk_create(users, ignore_conflicts=True)
     UserHolder.objects.bulk_create(holders, ignore_conflicts=True)
-    Account.objects.bulk_create(accounts)
-    AccountStatusChange.objects.bulk_create(changes)
-    return accounts
+    Account.objects.write(changes)
+    return [*there.all()]
 
 
 def allocate(token: Token, accounts: Sequence[Account]) -> None:

@@ -21,4 +21,5 @@ REVOKE ALL ON FUNCTION public.partnerapi_follow_members() FROM PUBLIC;
 
 CREATE OR REPLACE TRIGGER partnerapi_follow_members BEFORE INSERT
     ON public.partnerapi_exportmember FOR EACH ROW
+    WHEN (public.accounts_written_directly())
     EXECUTE FUNCTION public.partnerapi_follow_members();

@@ -10,10 +10,11 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.keys.models import ApiKey, Partner
+from accounts.keys.models import Partner
 from marketdata.models import FixSession
 from marketdata.models.sessions import NotBound
 from partnerapi.sandbox.data.approvals import approved_key
+from tests.owner import tamper
 
 
 def run(*arguments: str, **options: object) -> str:
@@ -73,8 +74,9 @@ def test_a_key_that_has_ended_is_none(acme, capsys):
     key, _ = approved_key(acme, [Scope.MARKETDATA_READ], at + timedelta(hours=1))
     run("fix_session", "issue", "acme_co", "--count=1")
     assert capsys.readouterr().err == ""
-    ApiKey.objects.filter(pk=key.pk).update(
-        created_at=at - timedelta(hours=2), expires_at=at - timedelta(hours=1)
+    tamper(
+        f"UPDATE accounts_apikey SET created_at = '{at - timedelta(hours=2)}',"
+        f" expires_at = '{at - timedelta(hours=1)}' WHERE id = '{key.pk}'"
     )
     run("fix_session", "issue", "acme_co", "--count=1")
     warning = "acme_co has no active key with the scope marketdata:read"

@@ -1,19 +1,19 @@
 """Omissions and falsifications of a writer that the database refuses."""
 
-import uuid
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
+from accounts.accounts.models import Account
 from issuers.compliance import restrictions
 from issuers.compliance.restrictions import Terms
 from issuers.register import writer
 from marketdata.trading import judging, market, phases, placing
 from marketdata.trading.models import Market, Order, Phase
 from tests.approved import asker, desk
-from tests.marketdata.trading.test_tampering import Traded, execute, insert, refused
+from tests.marketdata.trading.test_tampering import Traded, execute, refused
 from tests.marketdata.trading.trading import as_committed, buy, place, sell
 from tests.owner import tamper
 
@@ -126,21 +126,12 @@ def test_a_market_refers_to_its_last_price_and_to_no_other(traded: Traded):
 def test_an_account_does_not_leave_active_before_it_traded(traded: Traded, side: str):
     account = getattr(traded, side)
     market.cancel_all(Order.objects.filter(account=account), "BY_STAFF", asker())
-    row = {
-        "id": uuid.uuid4(),
-        "account_id": account.pk,
-        "number": account.history.count() + 1,
-        "previous_status": "ACTIVE",
-        "status": "SUSPENDED",
-        "reason": "why",
-        "actor": asker(),
-        "is_staff": True,
-        "approved_by": "",
-        "created_at": account.updated_at,
-    }
+    leaving = account.entry(account.Status.SUSPENDED, desk(), "why")
+    leaving.created_at = account.updated_at
     with refused("leaves ACTIVE after its last trade"):
-        insert("accounts_accountstatuschange", row)
-    insert("accounts_accountstatuschange", row | {"created_at": timezone.now()})
+        Account.objects.write([leaving])
+    leaving.created_at = timezone.now()
+    Account.objects.write([leaving])
     as_committed()
 
 

@@ -1,6 +1,5 @@
 """Attempts by someone who has only the application's role."""
 
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import pytest
 from django.db import Error, ProgrammingError, connection, transaction
 
+from accounts.accounts.models import Account
 from issuers.compliance import restrictions
 from issuers.compliance.restrictions import Terms
 from issuers.register import ledger
@@ -74,11 +74,6 @@ def refused(saying: str = REFUSALS) -> Iterator[None]:
 def run(sql: str, *values: object) -> None:
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
-
-
-def insert(table: str, row: dict[str, Any]) -> None:
-    marks = ", ".join(["%s"] * len(row))
-    execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", [*row.values()])
 
 
 def execute(statement: str, parameters: Any = None) -> None:
@@ -149,19 +144,9 @@ def test_a_frozen_holder_s_units_do_not_move(traded: Traded):
 
 def test_an_account_that_leaves_active_leaves_no_order_open(traded: Traded):
     account = traded.seller
-    row = {
-        "id": uuid.uuid4(),
-        "account_id": account.pk,
-        "number": account.history.count() + 1,
-        "previous_status": "ACTIVE",
-        "status": "SUSPENDED",
-        "reason": "why",
-        "actor": desk().name,
-        "is_staff": True,
-        "approved_by": "",
-    }
+    leaving = account.entry(account.Status.SUSPENDED, desk(), "why")
     with refused("is not ACTIVE any more"):
-        insert("accounts_accountstatuschange", row)
+        Account.objects.write([leaving])
     account.refresh_from_db()
     assert account.status == "ACTIVE"
     account.change_status("SUSPENDED", desk(), "why")

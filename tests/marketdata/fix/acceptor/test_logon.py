@@ -297,7 +297,7 @@ def test_a_session_goes_on_while_nothing_changes(session, django_assert_num_quer
         (lambda: Partner.objects.update(is_active=False), "no longer live"),
         (lambda: FixSession.objects.update(enabled=False), SWITCHED_OFF),
         (lambda: FixSession.objects.update(comp_id="PARTNER009"), SWITCHED_OFF),
-        (lambda: ApiKey.objects.update(scopes=[]), SCOPE_REFUSED),
+        (lambda: ApiKey.objects.get().narrow(scopes=[]), SCOPE_REFUSED),
     ],
 )
 def test_a_session_ends_when_it_may_no_longer_be(session, change, told):
@@ -309,7 +309,7 @@ def test_a_session_ends_when_it_may_no_longer_be(session, change, told):
 
 def test_a_session_ends_when_its_key_expires(session):
     at = timezone.now()
-    ApiKey.objects.update(expires_at=at + timedelta(minutes=1))
+    ApiKey.objects.get().end_at(at + timedelta(minutes=1))
     assert reasons_to_end([session], at) == {}
     assert list(reasons_to_end([session], at + timedelta(minutes=1))) == ["PARTNER001"]
 
