@@ -192,15 +192,7 @@ CALLED_BY_APPLICATION = tuple(
 """Functions that do as their owner what the application may not do itself: those whose
 file says `called by: application`."""
 
-RELEASE_BEFORE: Mapping[str, str] = {
-    "accounts_account": APPEND,
-    "accounts_accountstatuschange": APPEND,
-    "accounts_apikey": KEEP,
-    "accounts_applicant": APPEND,
-    "issuers_deliveryjob": KEEP,
-    "issuers_deliverystep": KEEP,
-    "partnerapi_exportmember": APPEND,
-}
+RELEASE_BEFORE: Mapping[str, str] = {}
 """Rights on tables that only the release before needs: it writes them itself."""
 
 CALLED_BY_RELEASE_BEFORE = tuple(

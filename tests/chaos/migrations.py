@@ -63,13 +63,9 @@ LATER = {
 }
 """The first migrations that are applied only when the release before has ended: until
 then it writes by itself what functions alone write from here on."""
-LAST = {
-    "accounts": "0073",
-    "issuers": "0093",
-    "partnerapi": "0036",
-}
-"""The first migrations after which the release between writes no accounts, keys,
-deliveries and members of exports by itself any more."""
+LAST = {"partnerapi": "0039"}
+"""The first migrations that are applied only when the release between has ended: until
+then it writes accounts, keys, deliveries and exports by itself."""
 TRANSFERS_ALONE = """
     UPDATE accounts_approvalpolicy SET is_required = FALSE WHERE kind = 'TRANSFER'
 """

@@ -1,7 +1,7 @@
 -- The id of the signed-in member of staff; `command` for commands and jobs, `SQL` for a
 -- session without an author.
--- called by: approvals_alone, approvals_of_delivery, cash_judge_staff,
---     delivery_note_makers, delivery_release, register_follow_issuer, register_write
+-- called by: approvals_alone, cash_judge_staff, delivery_note_makers, delivery_release,
+--     register_follow_issuer, register_write
 CREATE OR REPLACE FUNCTION public.approvals_person()
 RETURNS text LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp

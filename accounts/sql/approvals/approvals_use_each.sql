@@ -1,6 +1,6 @@
 -- Uses the transaction's named approval of exactly this content and returns its id;
 -- NULL where the person may act alone.
--- called by: approvals_of_delivery, approvals_use, delivery_release
+-- called by: approvals_use, delivery_release
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.approvals_use_each(
     wanted text, said jsonb, issuers uuid[], amounts numeric[], entry_token uuid,

@@ -1,9 +1,9 @@
 -- Refuses a member of staff that did not ask for what is written: with an approval, who
 -- filed or decided its request; else who is active, has one of these rights now and,
 -- where a page says who is signed in, is that person.
--- called by: accounts_write, approvals_of_closing, cash_book_statement,
---     cash_decide_withdrawal, cash_move_receipt, cash_name_bank, cash_order_payments,
---     trading_change_phase, trading_release
+-- called by: accounts_write, cash_book_statement, cash_decide_withdrawal,
+--     cash_move_receipt, cash_name_bank, cash_order_payments, trading_change_phase,
+--     trading_release
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.cash_judge_staff(
     asker text, used uuid, rights text[]

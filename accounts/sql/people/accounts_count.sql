@@ -2,8 +2,8 @@
 -- writer of the transaction comes after this one but that of its events. Then they are
 -- added now, with those that the transaction noted before, and the totals stay locked
 -- until the commit. Else they are noted, and the commit adds them up.
--- called by: accounts_count_accounts, accounts_fold_totals, accounts_write,
---     delivery_note_makers, issuers_count_legacy, trading_write
+-- called by: accounts_fold_totals, accounts_write, delivery_note_makers,
+--     issuers_count_legacy, trading_write
 CREATE OR REPLACE FUNCTION public.accounts_count(
     lists text[], keys uuid[], changes bigint[], last boolean DEFAULT false
 )

@@ -1,8 +1,7 @@
 -- The id of the active member of staff with this e-mail address, who holds a right now,
 -- directly or by a group. `wanted` is as Django names it: issuers.add_restriction.
--- called by: accounts_follow_history, accounts_write, approvals_of_closing,
---     binds_approve_holder, binds_decide, binds_end_approval, binds_end_grant,
---     binds_restrict, desk_end, trading_block, trading_change_phase,
+-- called by: accounts_write, binds_approve_holder, binds_decide, binds_end_approval,
+--     binds_end_grant, binds_restrict, desk_end, trading_block, trading_change_phase,
 --     trading_judge_endings, trading_open
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.accounts_staff_with(actor text, wanted text)

@@ -6,11 +6,10 @@
 -- the heads stay locked until the commit. Else the commit numbers them, and one of a
 -- kind, subject and partner is written once, with its last sequence of the ledger.
 -- called by: accounts_write, binds_end_grant, binds_enter, binds_grant, cash_tell,
---     cash_tell_unassigned, events_account_changed, events_announce_articles,
---     events_article_changed, events_figures_changed, events_key_changed,
---     events_number, keys_enter, keys_narrow, register_enter, trading_block,
---     trading_change_phase, trading_release, trading_tell_registers, trading_undo,
---     trading_write
+--     cash_tell_unassigned, events_announce_articles, events_article_changed,
+--     events_figures_changed, events_number, keys_enter, keys_narrow, register_enter,
+--     trading_block, trading_change_phase, trading_release, trading_tell_registers,
+--     trading_undo, trading_write
 -- locks: events by grants (advisory), events by grants (advisory, shared),
 --     issuers_eventhead (FOR NO KEY UPDATE)
 CREATE OR REPLACE FUNCTION public.events_write(

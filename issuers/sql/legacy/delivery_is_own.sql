@@ -1,6 +1,6 @@
 -- Whether legacy lines with these makers are a person's own work, so that the person
 -- may not deliver them alone.
--- called by: application, approvals_of_delivery, delivery_release
+-- called by: application, delivery_release
 CREATE OR REPLACE FUNCTION public.delivery_is_own(makers text[], who text)
 RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
