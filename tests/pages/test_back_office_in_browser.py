@@ -89,6 +89,8 @@ PAGES = [
     "issuers/article/add/",
     "auth/group/add/",
     "password_change/",
+    "recovery-codes/",
+    "ask/sign_in/",
     "import/",
     "accounts/approvalrequest/?status=ALL",
     "ask/forced_transfer/",
@@ -143,6 +145,18 @@ TOO_WIDE = """
     && field.getBoundingClientRect().right > form.getBoundingClientRect().right + 1
 )).map((field) => field.name || field.outerHTML)
 """
+
+
+MOUSE_ONLY = """
+[...document.querySelectorAll("body *")].filter((one) =>
+    one.checkVisibility() && getComputedStyle(one).cursor === "pointer"
+    && !one.closest("a[href], button, input, select, textarea, label, summary, option")
+    && !one.closest("[tabindex]")
+).map((one) => one.outerHTML.slice(0, 200))
+"""
+"""What invites a click, and no key reaches."""
+JUMPS = "[...document.querySelectorAll('[tabindex]')].filter((e) => e.tabIndex > 0)"
+"""What has the focus before what stands before it."""
 
 
 def test_every_address_is_read_or_left_out_for_a_reason():
@@ -217,6 +231,10 @@ def readable(back_office, axe):
         yield from test_browser.faults(page, axe)
         for name in page.evaluate(TOO_WIDE):
             yield page.url, name, "is wider than its form"
+        for control in page.evaluate(MOUSE_ONLY):
+            yield page.url, control, "needs a mouse"
+        if page.evaluate(f"{JUMPS}.length"):
+            yield page.url, "the focus leaves the order of the page"
 
     yield page, faults
     page.close()
@@ -267,7 +285,10 @@ BROKEN = r"""
   return found;
 }
 """
-NAMES = ["W" * 200, "Société Générale des Eaux " * 7, "Zoë \u202eevil Test"]
+NAMES = [
+    "W" * 200, "Société Générale des Eaux " * 7, "Zoë \u202eevil Test",
+    "شركة الاستثمار 2027 (ش.م.م)", "חברת ההשקעות " * 15,
+]  # fmt: skip
 OF_MANY_COLUMNS = [
     "accounts/account/",
     "accounts/user/",
@@ -304,6 +325,82 @@ def test_no_word_and_no_number_breaks_whatever_clients_are_called(
     assert "Zoë evil Test" in shown
     cut = back_office.locator(f"#result_list [title='{'W' * 200}']").first
     assert cut.bounding_box()["width"] < 400
+
+
+def test_a_name_is_shown_as_written_and_moves_nothing(back_office, running_server):
+    """On the pages of its own, and beside what others are called."""
+    address = running_server["admin"]
+    for name in (one.strip() for one in NAMES):
+        shown = name.replace("\u202e", "")
+        back_office.goto(address + "accounts/user/add/")
+        back_office.locator("#id_type").select_option("COMPANY")
+        email = f"{uuid4()}@example.com"
+        back_office.locator("#id_email").fill(email)
+        for number in (1, 2):
+            back_office.locator(f"#id_password{number}").fill("correct horse battery")
+        back_office.locator("#id_company_name").fill(name)
+        back_office.get_by_role("button", name="Save", exact=True).click()
+        back_office.get_by_text("was added successfully").wait_for()
+        for width in (1280, 390):
+            back_office.set_viewport_size({"width": width, "height": 900})
+            back_office.goto(f"{address}find/?q={email}")
+            heading = back_office.get_by_role("heading", level=1)
+            assert heading.text_content().strip() == shown
+            wide = back_office.evaluate("document.documentElement.scrollWidth")
+            assert wide <= width, name
+            box = heading.bounding_box()
+            assert box["x"] + box["width"] <= width, name
+        back_office.set_viewport_size({"width": 1280, "height": 900})
+        back_office.goto(f"{address}accounts/user/?q={email}")
+        cell = back_office.locator("#result_list .field-display_name")
+        assert cell.text_content().strip() == shown
+        is_long = len(shown) > 20 or not shown.isascii() and "Zoë" not in shown
+        assert cell.get_attribute("title") == (shown if is_long else None)
+        # What stands beside it stands where it stands beside others.
+        assert (
+            back_office.locator("#result_list td.field-email").text_content() == email
+        )
+    back_office.goto(address + "accounts/user/")
+    at = {
+        tuple(cells)
+        for cells in back_office.locator("#result_list tbody tr").evaluate_all(
+            "rows => rows.map(row => [...row.cells].map("
+            "cell => Math.round(cell.getBoundingClientRect().left)))"
+        )
+    }
+    assert len(at) == 1
+    assert back_office.evaluate(BROKEN) == []
+    assert back_office.evaluate(CUT_OFF) == []
+
+
+PRESSED = """
+[...document.querySelectorAll("button, input:not([type=hidden]), select, nav, header")]
+    .filter((one) => one.checkVisibility()).map((one) => one.outerHTML.slice(0, 120))
+"""
+PRINTED = [
+    "", "accounts/account/", "accounts/user/", "issuers/legacyshareholder/",
+    "trading/order/", "books/", "cash/", "log/", "payments/", "receipts/", "roles/",
+    "help/pay/",
+]  # fmt: skip
+PAPER = {"list": 1040, "page": 710}
+"""Pixels between the margins of A4, across for lists."""
+
+
+def test_paper_has_the_facts_alone_and_all_of_them(back_office, running_server):
+    address = running_server["admin"]
+    singles = [*own_pages(back_office, address, filled_order(running_server))]
+    found = []
+    for path in [*(address + path for path in PRINTED), *singles]:
+        back_office.emulate_media(media="screen")
+        back_office.goto(path)
+        is_list = back_office.evaluate("document.body.matches('.change-list')")
+        width = PAPER["list" if is_list else "page"]
+        back_office.set_viewport_size({"width": width, "height": 1000})
+        back_office.emulate_media(media="print")
+        found += [(path, control) for control in back_office.evaluate(PRESSED)]
+        wide = back_office.evaluate("document.documentElement.scrollWidth")
+        found += [(path, wide)] * (wide > width)
+    assert found == []
 
 
 def test_the_log_has_a_table_that_was_printed(back_office, running_server):

@@ -108,3 +108,36 @@ def test_a_delivery_is_previewed_and_asked_for(people):
     asker.page.get_by_text("nothing is delivered before it is approved").wait_for()
     asker.press("button", "Cancel the remaining lines")
     asker.page.get_by_text("remain undelivered").wait_for()
+
+
+def test_a_sign_in_is_reset_by_two(people):
+    """A picker takes what is typed; the space bar presses a button, too."""
+    asker, decider = people
+    asker.page.goto(asker.admin + "partnerapi/failedsignin/")
+    asker.press("link", "Reset a sign-in")
+    asker.write(asker.page.locator("#id_person"), "colleague@sandbox.example")
+    asker.write(asker.page.get_by_label("Reason"), "The phone is lost")
+    asker.reach(asker.page.get_by_role("button", name="Submit for approval"))
+    with asker.page.expect_navigation():
+        asker.page.keyboard.press("Space")
+    asker.page.get_by_text("Waiting for a second approver").wait_for()
+
+    decider.page.goto(decider.admin)
+    decider.press("link", "Requests")
+    decider.choose(decider.page.locator("#result_list tbody th a").first)
+    decider.page.get_by_text("at the next sign-in, the password alone").wait_for()
+    decider.press("button", "Approve and execute")
+    decider.page.get_by_text("Approved and executed.").wait_for()
+
+
+def test_the_log_is_narrowed_and_a_line_of_it_opened(people):
+    asker, _ = people
+    asker.press("link", "Log")
+    kind = asker.page.get_by_label("Kind")
+    asker.reach(kind)
+    asker.page.keyboard.type("Sign")
+    asker.press("button", "Show")
+    line = asker.page.locator("ol.log > li", has_text="signed in from").first
+    asker.reach(line.locator("summary"))
+    asker.page.keyboard.press("Space")
+    line.get_by_role("columnheader", name="Before").wait_for()
