@@ -23,11 +23,12 @@ from accounts.people.models import User, UserHolder
 from issuers.compliance.holders import approve_holder
 from issuers.compliance.restrictions import Terms, restrict
 from issuers.legacy.models import LegacyShareholder
-from issuers.models import Article, Document, Issuer, Token
+from issuers.models import Article, Document, Issuer, IssuerGrant, Token
 from marketdata.replay.own_book import PARTNER
 from marketdata.trading import controls, market
 from marketdata.trading.errors import LotSize
 from marketdata.trading.market import Placed, Request
+from marketdata.trading.models import Market, Order
 from marketdata.trading.queues import BUY
 from marketdata.trading.refused import refused_orders
 from partnerapi.core.backoffice import OwnPage
@@ -35,8 +36,11 @@ from partnerapi.exports.models import Export
 from partnerapi.gateway.models import IdempotencyRecord
 from partnerapi.operations.jobs import run_job
 from partnerapi.sandbox.data.clients import IBAN_OF_CLIENTS_MONEY
+from partnerapi.staff import roles
+from partnerapi.staff.approvals.filing import FORMS
 from partnerapi.staff.authentication.models import FailedSignIn
 from partnerapi.staff.lookup import link
+from partnerapi.staff.work import WORK
 from partnerapi.webhooks.models import WebhookDelivery, WebhookEndpoint
 from tests.approved import approved_rule, asker
 from tests.owner import as_committed, superuser
@@ -266,11 +270,67 @@ def test_a_list_takes_as_many_queries_for_more_rows(staff, model):
     assert queries(40) == queries(2) <= 10
 
 
+OF_ROWS = {
+    "issuer": Issuer, "captable": Issuer, "token": Token, "ledger": Token,
+    "book": Token, "book_poll": Token, "market": Market, "order": Order,
+    "account": Account, "holder": UserHolder, "holder_compliance": UserHolder,
+    "partner": Partner, "partner_requests": Partner, "partner_key": Partner,
+    "key": ApiKey, "grant": IssuerGrant,
+}  # fmt: skip
+"""Pages of the back office's own, with whose rows they show."""
+PLAIN = (
+    *("books", "books_poll", "cash", "data", "deliveries", "delivery", "find", "help"),
+    *("import", "log", "passkeys", "payments", "receipts", "recovery_codes", "roles"),
+    *("approve_together",),
+)
+MOST_STATEMENTS = 20
+
+
+def own_pages():
+    yield from ((name, reverse(f"admin:{name}")) for name in PLAIN)
+    for name in WORK:
+        yield name, reverse("admin:work", args=[name])
+    for kind in FORMS:
+        yield kind, reverse("admin:ask", args=[kind.lower()])
+    for name, model in OF_ROWS.items():
+        rows = model.objects.filter(ended_at=None) if name == "grant" else model.objects
+        keys = rows.order_by("pk").values_list(
+            "user_id" if model is UserHolder else "pk", flat=True
+        )
+        for key in {keys[0], keys[len(keys) // 2], [*keys][-1]}:
+            yield name, reverse(f"admin:{name}", args=[key])
+
+
+def statements_of(staff, address):
+    with CaptureQueriesContext(connection) as captured:
+        response = staff.get(address, follow=True)
+        response.getvalue()
+    assert response.status_code in (200, 204), address
+    return len(captured)
+
+
+def test_no_own_page_takes_more_than_twenty_statements(staff):
+    """Whichever row it shows: each issuer, client and token has hundreds of rows."""
+    taken = {}
+    for name, address in own_pages():
+        taken[name] = max(taken.get(name, 0), statements_of(staff, address))
+    assert {name: n for name, n in taken.items() if n > MOST_STATEMENTS} == {}
+    # What takes arguments of another kind has a test of its own.
+    elsewhere = {
+        "captable_csv", "delivery_confirm", "delivery_csv", "delivery_job",
+        "delivery_progress", "desk_member", "execution", "help_job", "help_role",
+        "holder_statement", "payment_file", "revoke", "waiting",
+    }  # fmt: skip
+    assert set(roles.PAGES) - set(taken) == elsewhere
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_a_row_is_shown_without_its_secrets(staff, model):
     row = model.objects.order_by("pk")[0]
-    response = staff.get(link(row))
+    with CaptureQueriesContext(connection) as captured:
+        response = staff.get(link(row))
     assert response.status_code == 200
+    assert len(captured) <= MOST_STATEMENTS
     if model is ApiKey:
         assert bytes(row.secret_digest).hex() not in response.content.decode()
         assert "secret" not in response.content.decode()
