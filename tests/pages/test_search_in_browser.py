@@ -15,7 +15,7 @@ QUESTIONS = {
     "how do I page": r"/docs/guide#the-first-page",
     "pagination": r"/docs/guide#the-first-page",
     "is my order filled": r"/docs/(guide#trading|trading|tasks#follow-an-order)",
-    "how do I place an order": r"/docs/(guide#trading|trading|first-trade#place-an-order)",
+    "how do I place an order": r"/docs/(guide#tr|trading|first-trade#place-an-o)",
     "cancel all my orders": r"/docs/(guide#trading|trading#stop-at-once)",
     "what does 422 mean": r"/docs/(guide#errors|errors|guide#retries)",
     "how do I retry": r"/docs/guide#retries",

@@ -118,7 +118,9 @@ def compared(
     both = zip(rebuilt(lines, str(token.pk), at), logged(token, at), strict=True)
     differ = sum(mine != theirs for mine, theirs in both)
     trade(token, clients, orders // 5, dice)
-    return len(lines), len(at), differ, list(records(begins, ends)) == lines
+    # The last line says whether the day was over, which it is by now.
+    is_same = list(records(begins, ends))[:-1] == lines[:-1]
+    return len(lines), len(at), differ, is_same
 
 
 def main() -> int:
