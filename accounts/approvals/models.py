@@ -41,6 +41,7 @@ class ApprovalKind(models.TextChoices):
     DESK = "DESK", "Member of a partner's desk"
     RELEASE = "RELEASE", "Release of blocked orders"
     SIGN_IN = "SIGN_IN", "Reset of a sign-in"
+    TARIFF = "TARIFF", "Tariff of a market"
 
 
 class ApprovalPolicy(models.Model):

@@ -30,6 +30,9 @@ def normalised_reference(text: str) -> str:
 class CashAccount(models.Model):
     """An account for cash: a client's, or the platform's own.
 
+    A market's fees stay on an account of its own until a nightly payment moves them to
+    FEES: one account for all would make markets wait for each other.
+
     Every client's account has one from its creation. A client names the deposit
     reference (ISO 11649) in a payment; the database assigns it.
     """
@@ -39,6 +42,7 @@ class CashAccount(models.Model):
         BANK = "BANK", "Bank"
         FEES = "FEES", "Fees"
         SUSPENSE = "SUSPENSE", "Suspense"
+        MARKET = "MARKET", "Fees of a market"
 
     id = models.BigAutoField(primary_key=True, editable=False)
     kind = models.CharField(max_length=8, choices=Kind, editable=False)
@@ -63,15 +67,15 @@ class CashAccount(models.Model):
                     deposit_reference__isnull=False,
                 )
                 | Q(
-                    kind__in=["BANK", "FEES", "SUSPENSE"],
+                    kind__in=["BANK", "FEES", "SUSPENSE", "MARKET"],
                     account__isnull=True,
                     deposit_reference__isnull=True,
                 ),
             ),
             models.UniqueConstraint(
                 fields=["kind"],
-                condition=~Q(kind="CLIENT"),
-                name="one_cash_account_of_the_platform_per_kind",
+                condition=Q(kind__in=["BANK", "FEES", "SUSPENSE"]),
+                name="cash_account_of_the_platform_is_one_of_its_kind",
             ),
         ]
 

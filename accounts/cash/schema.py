@@ -58,7 +58,7 @@ CashEntryKind = enumeration(
         Kind.DEPOSIT: "Money was received from the client.",
         Kind.WITHDRAWAL: "Money was paid to the client.",
         Kind.TRADE: "Units were bought or sold.",
-        Kind.FEE: "A fee was taken.",
+        Kind.FEE: "The fee of a trade was paid; or, positive, came back after a bust.",
         Kind.REVERSAL: "An earlier entry is reversed.",
     },
 )

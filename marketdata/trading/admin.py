@@ -8,7 +8,13 @@ from uuid import UUID
 from django.contrib import admin
 
 from accounts.accounts.models import Account
-from marketdata.trading.models import Market, Order, OrderBlock, RefusedOrder
+from marketdata.trading.models import (
+    Market,
+    Order,
+    OrderBlock,
+    RefusedOrder,
+    Tariff,
+)
 from partnerapi.core.backoffice import ListWithActions, OwnPage, ReadOnlyAdmin, money
 
 
@@ -28,6 +34,29 @@ class MarketAdmin(ListWithActions, OwnPage, ReadOnlyAdmin):
     search_help_text = "The beginning of a token's symbol"
     ordering = ["token__symbol"]
     reference = money("reference_price", "reference price")
+
+
+@admin.register(Tariff)
+class TariffAdmin(ReadOnlyAdmin):
+    """What orders pay. Two people decide on a tariff, and on its end."""
+
+    list_display = [
+        "id", "token", "partner", "maker_bps", "taker_bps", "least", "most", "vat_bps",
+        "valid_from", "ended_at", "created_by", "approved_by",
+    ]  # fmt: skip
+    list_select_related = ["token", "partner"]
+    list_filter = [("ended_at", admin.EmptyFieldListFilter)]
+    search_fields = ["^token__symbol"]
+    search_help_text = "The beginning of a token's symbol"
+    ordering = ["-valid_from", "-id"]
+    least = money("minimum", "minimum")
+    most = money("maximum", "maximum")
+    readonly_fields = (
+        "id", "token", "partner", "maker_bps", "taker_bps", "least", "most", "vat_bps",
+        "valid_from", "replaces", "reason", "created_by", "approved_by", "created_at",
+        "ended_by", "ended_at",
+    )  # fmt: skip
+    fields = readonly_fields
 
 
 @admin.register(OrderBlock)

@@ -19,7 +19,9 @@ from issuers.register.models import HolderBalance, LedgerTransaction, TokenPrice
 from issuers.register.writer import Writer
 from marketdata.trading import locked
 from marketdata.trading.errors import NotTradable
-from marketdata.trading.models import Bust, Execution
+from marketdata.trading.fees import NO_FEE, Fee, OrderFees
+from marketdata.trading.models import Bust, Execution, Order, OrderFee, OrderSide
+from marketdata.trading.tariffs import terms_of
 from partnerapi.core.database import execute
 from partnerapi.core.errors import PartnerAPIError
 from partnerapi.core.money import euros
@@ -97,11 +99,28 @@ def check_cover(execution: Execution) -> None:
     )
     value = execution.price * execution.quantity
     available = lock_heads([buyer, seller])[seller].available
-    if available < value:
+    back = refund(execution, execution.sell_order).total
+    if available < value - back:
         raise NotBusted(
             f"The seller has {euros(available)} available, but received "
-            f"{euros(value)}. Cancel the seller's orders, or have cash deposited."
+            f"{euros(value - back)}. Cancel the seller's orders, or have cash "
+            "deposited."
         )
+
+
+def refund(execution: Execution, order: Order) -> Fee:
+    """What an order gets back of its fees once the trade is busted."""
+    fees = OrderFee.objects.select_related("tariff").filter(order=order).first()
+    if fees is None:
+        return NO_FEE
+    so_far = OrderFees(
+        terms_of(fees.tariff), fees.maker_value, fees.taker_value, fees.paid
+    )
+    return so_far.bust(
+        execution.price * execution.quantity,
+        execution.aggressor == order.side,
+        order.side == OrderSide.SELL,
+    )
 
 
 def price_before(execution: Execution, at: datetime) -> int | None:
@@ -159,10 +178,15 @@ class BustTrade:
             links[side] = account
             held = int(balances.get(order.ledger_account_id, 0))
             cash = heads[order.cash_account_id].balance
+            back = refund(execution, order)
             name = f"Units of the {side.lower()}"
             rows.append((name, f"{held:,}", f"{held + sign * units:,}"))
             name = f"Cash of the {side.lower()}"
-            rows.append((name, euros(cash), euros(cash - sign * value)))
+            after = cash - sign * value + back.total
+            rows.append((name, euros(cash), euros(after)))
+            if back.total:
+                said = f"{euros(back.net)} and {euros(back.vat)} VAT"
+                rows.append((f"Fees back to the {side.lower()}", "", said))
         entered = LedgerTransaction.objects.get(token=token, seq=execution.ledger_seq)
         if restored := price_before(execution, entered.effective_at):
             rows.append(("Price of a unit", price, euros(restored)))

@@ -152,6 +152,8 @@ def check_movement(of: Round, order: Order, units: int) -> None:
     if order.side == BUY:
         found = find_refusals(of, units, Side(), own, 0)
         needed = order.limit_price * units
+        if fees := of.fees.get(order.pk):
+            needed += fees.held(needed)
         available = of.cash[order.cash_account_id].available
         if not found and needed > available:
             raise InsufficientFunds(

@@ -19,6 +19,7 @@ from issuers.register.ledger import Entry, Kind
 from issuers.register.standing import standing_of
 from issuers.register.writer import HOLDER, LockedLedger, Writer
 from marketdata.trading.errors import NotTradable
+from marketdata.trading.fees import OrderFees, Tariff
 from marketdata.trading.models import Order, row_of
 from marketdata.trading.queues import BUY, SELL, Queues, Resting
 from marketdata.trading.sessions import Session
@@ -83,7 +84,7 @@ class Cash:
 class Seen:
     """What the requests of a call can reach in a market; `gone` have expired.
 
-    `own` are the orders that the caller named.
+    `own` are the orders that the caller named, `tariffs` those of partners.
     """
 
     book: Book
@@ -98,6 +99,8 @@ class Seen:
     levels: dict[tuple[int, int], int] = field(default_factory=dict)
     used_ids: dict[tuple[UUID, str], UUID] = field(default_factory=dict)
     open_counts: dict[UUID, int] = field(default_factory=dict)
+    tariffs: dict[UUID, Tariff] = field(default_factory=dict)
+    fees: dict[UUID, OrderFees] = field(default_factory=dict)
 
 
 class Asked(Protocol):
@@ -210,7 +213,20 @@ def seen(token_id: UUID, found: dict[str, Any]) -> Seen:
         for account, text, order in found["used"] or ()
     }
     all_seen.open_counts = {UUID(a): count for a, count in found["open"] or ()}
+    if found["fees"]:
+        read_fees(all_seen, **found["fees"])
     return all_seen
+
+
+def read_fees(
+    all_seen: Seen, tariffs: list[list[Any]] | None, orders: list[list[Any]] | None
+) -> None:
+    """The tariffs that partners' orders get, and the fees of orders that have one."""
+    for partner, *tariff in tariffs or ():
+        all_seen.tariffs[UUID(partner)] = Tariff(*tariff)
+    for order, maker, taker, minimum, maximum, vat, *so_far in orders or ():
+        kept = Tariff(maker, taker, minimum, maximum, vat)
+        all_seen.fees[UUID(order)] = OrderFees(kept, *so_far)
 
 
 def books(token_ids: Collection[UUID]) -> dict[UUID, Book]:

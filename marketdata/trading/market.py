@@ -20,6 +20,7 @@ from issuers.register import ledger
 from issuers.register.writer import Writer
 from marketdata.trading import locked, moving, placing
 from marketdata.trading.errors import MarketClosed, OrderChanged, OrderNotOpen
+from marketdata.trading.fees import NO_FEE, Fee, OrderFees, parts_of
 from marketdata.trading.in_force import Ending, OrderStatusReason, TimeInForce
 from marketdata.trading.judging import MOST_OPEN, check_active
 from marketdata.trading.limits import Limits, taken
@@ -60,13 +61,15 @@ class Amended(NamedTuple):
 
 class Check(NamedTuple):
     """What would come of an order: why it would be refused, or what it would reserve,
-    in euro cents or units, and what would trade at once."""
+    in euro cents or units, what would trade at once, and the highest fee at its limit.
+    """
 
     refused: PartnerAPIError | None
     reserves: int
     would_fill_quantity: int
     would_fill_value: int
     at: datetime
+    fee: Fee = NO_FEE
 
 
 def place_each(
@@ -110,10 +113,14 @@ def check(token_id: UUID, request: Request, limits: Collection[Limits] = ()) -> 
         if isinstance(result, PartnerAPIError):
             return Check(result, 0, 0, 0, prepared.at)
         order = result.order
-        price = order.limit_price if order.side == BUY else 1
-        return Check(
-            None, price * order.quantity, order.filled, order.filled_value, prepared.at
-        )
+        value, fee = order.limit_price * order.quantity, NO_FEE
+        if fees := prepared.fees.get(order.pk):
+            most = OrderFees(fees.tariff).due(value)
+            fee = parts_of(
+                most if order.side == BUY else min(most, value), fees.tariff.vat
+            )
+        reserves = value + fee.total if order.side == BUY else order.quantity
+        return Check(None, reserves, order.filled, order.filled_value, prepared.at, fee)
 
     return with_makers(attempt, 1)
 
@@ -332,6 +339,8 @@ def prepare(
         seen.used_ids,
         seen.open_counts,
         of_partners,
+        seen.tariffs,
+        seen.fees,
     )
     for order in seen.gone:
         prepared.end(order, OrderStatus.EXPIRED, over(order))

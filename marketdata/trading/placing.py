@@ -9,6 +9,7 @@ from typing import NamedTuple
 import uuid_utils.compat as uuid
 
 from issuers.register.ledger import Entry, Kind
+from marketdata.trading.fees import OrderFees
 from marketdata.trading.in_force import Ending, Stop, TimeInForce
 from marketdata.trading.judging import (
     LONGEST,
@@ -24,7 +25,7 @@ from marketdata.trading.judging import (
     check_shape,
 )
 from marketdata.trading.models import Execution, Order, OrderStatus, row_of
-from marketdata.trading.queues import BUY, Match, Resting
+from marketdata.trading.queues import BUY, SELL, Match, Resting
 from marketdata.trading.round import Event, Request, Round
 
 
@@ -76,6 +77,8 @@ def place(of: Round, request: Request) -> Placed:
             "updated_at": of.at,
         },
     )
+    if tariff := of.tariffs.get(client.partner_id):
+        of.fees[order.pk] = OrderFees(tariff)
     check_movement(of, order, order.quantity)
     taker, match = meet(of, order)
     if request.post_only:
@@ -107,6 +110,7 @@ def amend(
     before = (order.limit_price, order.remaining)
     check_limit(of, quantity, limit_price)
     of.release(order, order.remaining)
+    of.reserve_fee(order, 0)
     if order.pk in of.queues.orders:
         of.queues.remove(order.pk)
     remaining = quantity - order.filled
@@ -170,6 +174,7 @@ def settle(of: Round, order: Order, taker: Resting, match: Match) -> list[Execut
     executions = [trade(of, order, maker, quantity) for maker, quantity in fills]
     if match.left and match.stop is None:
         of.reserve(order, match.left)
+        of.reserve_fee(order, match.left)
     elif match.stop is not None:
         of.stop(order, OrderStatus.CANCELLED, match.stop.value)
     return executions
@@ -198,6 +203,8 @@ def trade(of: Round, taker: Order, maker: Order, quantity: int) -> Execution:
         if not order.remaining:
             order.status = OrderStatus.FILLED
         of.tell(order)
+    paid = {o.side: of.charge(o, value, o is taker) for o in (maker, taker)}
+    of.reserve_fee(maker, maker.remaining)
     execution = row_of(
         Execution,
         {
@@ -213,6 +220,7 @@ def trade(of: Round, taker: Order, maker: Order, quantity: int) -> Execution:
             "ledger_seq": recorded.number,
             "event": of.book.event,
             "at": of.at,
+            "fees": (paid[BUY], paid[SELL]),
         },
     )
     of.executions.append(execution)

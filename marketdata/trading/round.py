@@ -11,6 +11,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from issuers.register.writer import LockedLedger, Writer
+from marketdata.trading.fees import NO_FEE, Fee, OrderFees, Tariff
 from marketdata.trading.in_force import TimeInForce
 from marketdata.trading.limits import Taken
 from marketdata.trading.locked import Book, Cash, Client
@@ -77,6 +78,8 @@ class Round:
     used_ids: dict[tuple[UUID, str], UUID] = field(default_factory=dict)
     open_counts: dict[UUID, int] = field(default_factory=dict)
     taken: dict[UUID, Taken] = field(default_factory=dict)
+    tariffs: Mapping[UUID, Tariff] = field(default_factory=dict)
+    fees: dict[UUID, OrderFees] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.new: dict[UUID, Order] = {}
@@ -103,6 +106,24 @@ class Round:
     def release(self, order: Order, units: int) -> None:
         self.reserve(order, -units)
 
+    def reserve_fee(self, order: Order, units: int) -> None:
+        """Reserve what fees a buy may still pay while so many of its units are open."""
+        fees = self.fees.get(order.pk)
+        if fees is None or order.side != BUY:
+            return
+        held = fees.held(order.limit_price * units)
+        self.cash[order.cash_account_id].reserved += held - fees.reserved
+        fees.reserved = held
+
+    def charge(self, order: Order, value: int, takes: bool) -> Fee:
+        """The fee that an order pays with a fill of this value, in euro cents."""
+        fees = self.fees.get(order.pk)
+        if fees is None:
+            return NO_FEE
+        fee = fees.fill(value, takes, order.side != BUY)
+        self.cash[order.cash_account_id].balance -= fee.total
+        return fee
+
     def decide(
         self,
         kind: str,
@@ -124,6 +145,7 @@ class Round:
     def end(self, order: Order, status: str, reason: str) -> None:
         """End an open order, in the current message."""
         self.release(order, order.remaining)
+        self.reserve_fee(order, 0)
         if order.pk in self.queues.orders:
             self.queues.remove(order.pk)
         self.stop(order, status, reason)

@@ -27,6 +27,8 @@ class Fill(models.Model):
     ledger_seq = models.BigIntegerField()
     at = models.DateTimeField()
     busted_at = models.DateTimeField(null=True)
+    fee_net = models.BigIntegerField(help_text="Euro cents.")
+    fee_vat = models.BigIntegerField(help_text="Euro cents.")
 
     class Meta:
         app_label = "trading"

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from accounts.totals import Listed, total_is_kept
 from marketdata.trading.models import Market
 from marketdata.trading.replay import replay
+from marketdata.trading.replayed_fees import replay_fees
 from partnerapi.core.invariants import Finding, Invariant, check_invariants_and_guards
 
 TOLD = 5
@@ -21,6 +22,14 @@ def verify(advance: Callable[[int], object] = lambda done: None) -> Iterator[Fin
     ]
     rule = "replaying the log through the matcher gives the same trades"
     yield Finding(rule, len(markets), len(wrong), wrong[:TOLD])
+    charged = [market for market in markets if market.fees_account_id]
+    wrong = [
+        f"{market.token.symbol}: {sentence}"
+        for market in charged
+        for sentence in replay_fees(market.token_id)
+    ]
+    rule = "orders paid and reserve what their tariffs say"
+    yield Finding(rule, len(charged), len(wrong), wrong[:TOLD])
 
 
 OPEN = "status = 'OPEN'"
@@ -42,14 +51,16 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "reserved cash equals Σ open buy orders × limit plus Σ open withdrawals",
+        "reserved cash equals Σ open buy orders × limit, their fees and withdrawals",
         f"""
         SELECT count(*), count(*) FILTER (WHERE h.reserved
             <> coalesce(o.cents, 0) + coalesce(w.cents, 0) OR h.reserved > h.balance)
         FROM (SELECT * FROM accounts_cashhead WHERE kind = 'CLIENT') h
         LEFT JOIN (
-            SELECT cash_account_id, sum((quantity - filled) * limit_price) AS cents
-            FROM trading_order WHERE {OPEN} AND side = 0 GROUP BY 1
+            SELECT cash_account_id, sum((quantity - filled) * limit_price
+                + coalesce(f.reserved, 0)) AS cents
+            FROM trading_order LEFT JOIN trading_orderfee f ON f.order_id = id
+            WHERE {OPEN} AND side = 0 GROUP BY 1
         ) o USING (cash_account_id)
         LEFT JOIN (
             SELECT cash_account_id, sum(amount) AS cents FROM accounts_withdrawal
@@ -94,6 +105,36 @@ INVARIANTS = (
             ON c.id = x.cash_transaction
         LEFT JOIN trading_order b ON b.id = x.buy_order_id
         LEFT JOIN trading_order s ON s.id = x.sell_order_id
+        """,
+    ),
+    Invariant(
+        "fees of executions and payments of fees match one to one",
+        """
+        SELECT count(*), count(*) FILTER (WHERE f.sequence IS NULL OR c.id IS NULL
+            OR (c.source_id, c.target_id, c.amount) IS DISTINCT FROM
+                CASE WHEN f.is_refund
+                    THEN (m.fees_account_id, o.cash_account_id, -f.net - f.vat)
+                    ELSE (o.cash_account_id, m.fees_account_id, f.net + f.vat) END)
+        FROM trading_executionfee f
+        FULL JOIN (
+            SELECT c.* FROM accounts_cashtransaction c
+            JOIN accounts_cashaccount s ON s.id = c.source_id
+            JOIN accounts_cashaccount t ON t.id = c.target_id
+            WHERE c.kind = 'FEE' AND 'CLIENT' IN (s.kind, t.kind)
+        ) c ON c.id = f.cash_transaction
+        LEFT JOIN trading_market m ON m.token_id = f.token_id
+        LEFT JOIN trading_execution x
+            ON x.token_id = f.token_id AND x.sequence = f.sequence
+        LEFT JOIN trading_order o ON o.id = CASE f.side WHEN 0 THEN x.buy_order_id
+            ELSE x.sell_order_id END
+        """,
+    ),
+    Invariant(
+        "Σ fees of executions = Σ fees on the accounts of markets and of the platform",
+        """
+        SELECT count(*), (coalesce((SELECT sum(net + vat) FROM trading_executionfee), 0)
+            <> coalesce(sum(balance), 0))::int
+        FROM accounts_cashhead WHERE kind IN ('FEES', 'MARKET')
         """,
     ),
     Invariant(

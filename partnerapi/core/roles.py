@@ -172,13 +172,16 @@ APPLICATION: Mapping[str, str] = {
     "trading_canceltimer": READ,
     "trading_clocklease": ALL,
     "trading_execution": READ,
+    "trading_executionfee": READ,
     "trading_fill": READ,
     "trading_market": READ,
     "trading_order": READ,
     "trading_orderblock": READ,
     "trading_orderevent": READ,
+    "trading_orderfee": READ,
     "trading_refusedorder": READ,
     "trading_registertold": READ,
+    "trading_tariff": READ,
 }
 """The application's rights on every table and view. INSERT and UPDATE are rights on all
 columns but those of sequences."""

@@ -270,6 +270,11 @@ JOBS: Mapping[str, Job] = {
                 "A token without a price needs a reference price.",
                 "Opening is permanent: the levels of the feed leave the book.",
                 "The market is closed until its session begins.",
+                "Its fees are a tariff, which its page requests: rates, minimum and "
+                "maximum of an order, tax.",
+                "A partner's own tariff comes before the market's, and an order keeps "
+                "the tariff of its acceptance.",
+                TWO,
             ),
         ),
         Job(

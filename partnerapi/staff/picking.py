@@ -190,16 +190,18 @@ class TokenField(forms.CharField):
 class PartnerField(forms.CharField):
     """A partner by its login."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            label="Partner",
-            max_length=100,
-            help_text="Login",
-            widget=Picker("partner"),
-        )
+    def __init__(self, **more: Any) -> None:
+        usual: dict[str, Any] = {
+            "label": "Partner",
+            "max_length": 100,
+            "help_text": "Login",
+        }
+        super().__init__(widget=Picker("partner"), **usual | more)
 
-    def clean(self, value: Any) -> Partner:
+    def clean(self, value: Any) -> Partner | None:
         login = super().clean(value).strip()
+        if not login:
+            return None
         if partner := Partner.objects.filter(login=login).first():
             return partner
         raise forms.ValidationError(f"There is no partner {login}.")

@@ -27,6 +27,7 @@ from issuers.models import Article, Document, Issuer, IssuerGrant, Token
 from marketdata.replay.own_book import PARTNER
 from marketdata.trading import controls, market
 from marketdata.trading.errors import LotSize
+from marketdata.trading.fees import Tariff
 from marketdata.trading.market import Placed, Request
 from marketdata.trading.models import Market, Order
 from marketdata.trading.queues import BUY
@@ -43,6 +44,7 @@ from partnerapi.staff.lookup import link
 from partnerapi.staff.work import WORK
 from partnerapi.webhooks.models import WebhookDelivery, WebhookEndpoint
 from tests.approved import approved_rule, asker
+from tests.marketdata.trading.trading import approved_tariff
 from tests.owner import as_committed, superuser
 from tests.pictures import picture_bytes
 
@@ -61,8 +63,8 @@ READ_ONLY = (
     "IndustryClassificationBenchmark", "JobRun", "Withdrawal",
     "ApprovedHolder", "InvestorAttestation", "InvestorProfile", "IssuerGrant",
     "Restriction",
-    "TokenRule", "Market", "Order", "OrderBlock", "RefusedOrder", "WebhookDelivery",
-    "WebhookEndpoint",
+    "TokenRule", "Market", "Order", "OrderBlock", "RefusedOrder", "Tariff",
+    "WebhookDelivery", "WebhookEndpoint",
 )  # fmt: skip
 EDITABLE = [model for model in MODELS if model.__name__ not in READ_ONLY]
 ANSWER = b'{"data": {"said": "to the partner"}}'
@@ -104,6 +106,7 @@ SEARCHES = {
     "Order": ("order-7", 1),
     "OrderBlock": ("obs", 1),
     "RefusedOrder": ("obs", 1),
+    "Tariff": ("valdas", 1),
     "HouseAccount": (IBAN_OF_CLIENTS_MONEY[:6], 1),
     "WebhookDelivery": ("hooks.example.com/7", 1),
     "WebhookEndpoint": ("hooks.example.com/7", 1),
@@ -170,6 +173,8 @@ def with_orders():
                 partner.pk, timezone.now(), token.pk, request, LotSize("An odd lot.")
             )
     refused_orders.write()
+    for of in Market.objects.select_related("token"):
+        approved_tariff(of.token, Tariff(10, 25, 100, 500, 1_900))
 
 
 def with_webhooks():

@@ -18,7 +18,7 @@ PRICES = {
     "cancelOrder": (150, 0, 0, 2),
     "cancelOrders": (150, 0, 0, 1),
     "cancelOrdersAfter": (150, 0, 0, 1),
-    "checkOrder": (100, 0, 0, 1),
+    "checkOrder": (100, 0, 0, 2),
     "checkTransfer": (100, 0, 0, 2),
     "createExport": (150, 1, 0, 2),
     "createWebhookEndpoint": (150, 1, 0, 2),

@@ -210,6 +210,14 @@ def release(world: World, ana: Client) -> ApprovalRequest:
     return asked_on_page(ana, "release", block=block)
 
 
+def tariff(world: World, ana: Client) -> ApprovalRequest:
+    token = Traded().token
+    return asked_on_page(
+        ana, "tariff", token=token.symbol, partner=world.partner.login, maker="0.1",
+        taker="0.25", minimum="1", maximum="5.50", vat="19",
+    )  # fmt: skip
+
+
 def identity(world: World, ana: Client) -> ApprovalRequest:
     token = Traded().token
     return asked_on_page(ana, "identity", token=token.symbol, symbol="nova", isin="")
@@ -426,6 +434,20 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
             "Last sign-in": ".* UTC",
             "Authenticator": ("none", "none"),
             "Unused recovery codes": ("0", "0"),
+        },
+    ),
+    "TARIFF": (
+        tariff,
+        r"Tariff of \w+ for .*: maker 0.1 %, taker 0.25 %, at least .*",
+        {
+            "Company": ".*",
+            "Partner": ".*",
+            "Tariff": (
+                "none",
+                "maker 0.1 %, taker 0.25 %, at least €1.00, at most €5.50 an order; "
+                "VAT 19 %",
+            ),
+            "From": "its approval",
         },
     ),
     "IDENTITY": (

@@ -85,6 +85,7 @@ EXPECTED = {
     "trading.Order": (EVERYBODY, "", "", ""),
     "trading.OrderBlock": (EVERYBODY, "", "", ""),
     "trading.RefusedOrder": (EVERYBODY, "", "", ""),
+    "trading.Tariff": (EVERYBODY, "", "", ""),
     "partnerapi.Export": (EVERYBODY, "", "", ""),
     "partnerapi.FailedSignIn": ("ck", "", "", ""),
     "partnerapi.IdempotencyRecord": (EVERYBODY, "", "", ""),
@@ -97,6 +98,7 @@ FILED = {
     "DELIVERY": "o", "KEY": "k", "CLOSING": "sc", "WITHDRAWAL": "t", "ASSIGNMENT": "t",
     "STATEMENT": "t", "TRANSFER": "o", "REGISTER": "o",
     "RULE": "c", "LIFTING": "c", "BUST": "o", "REOPEN": "o", "RELEASE": "o",
+    "TARIFF": "o",
     "IDENTITY": "o", "GRANT": "k", "DESK": "k", "SIGN_IN": "k",
 }  # fmt: skip
 DECIDED = {
@@ -104,7 +106,7 @@ DECIDED = {
     "DELIVERY": "oc", "KEY": "k", "CLOSING": "c", "WITHDRAWAL": "ct",
     "ASSIGNMENT": "ct", "STATEMENT": "ct", "TRANSFER": "c", "RULE": "c", "LIFTING": "c",
     "BUST": "c", "REGISTER": "c",
-    "REOPEN": "oc", "RELEASE": "oc",
+    "REOPEN": "oc", "RELEASE": "oc", "TARIFF": "c",
     "IDENTITY": "c", "GRANT": "ck", "DESK": "ck", "SIGN_IN": "ck",
 }  # fmt: skip
 IMPORTED = {"legacy": "o", "holders": "o", "figures": "o", "issuers": "o", "bank": "t"}

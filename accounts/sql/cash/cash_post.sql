@@ -28,8 +28,9 @@ DECLARE
     held bigint;
     moved bigint;
 BEGIN
-    IF (payments <= 5000 AND cardinality(held_accounts) <= 5000) IS NOT TRUE THEN
-        RAISE EXCEPTION 'Payments are written 5,000 at a time, and not %.',
+    -- Of 5,000 trades: each is paid, and both sides pay a fee.
+    IF (payments <= 15000 AND cardinality(held_accounts) <= 15000) IS NOT TRUE THEN
+        RAISE EXCEPTION 'Payments are written 15,000 at a time, and not %.',
             greatest(payments, cardinality(held_accounts))
             USING ERRCODE = 'restrict_violation';
     END IF;
@@ -69,7 +70,8 @@ BEGIN
             AND s.kind = CASE WHEN p.withdrawal IS NULL THEN 'SUSPENSE'
                 ELSE 'CLIENT' END
         WHEN 'REVERSAL' THEN s.kind = 'CLIENT' AND t.kind IN ('CLIENT', 'SUSPENSE')
-        -- There is no tariff.
+        WHEN 'FEE' THEN (s.kind, t.kind) IN (('CLIENT', 'MARKET'), ('MARKET', 'CLIENT'),
+            ('MARKET', 'FEES'), ('FEES', 'MARKET'))
         ELSE FALSE END IS NOT TRUE
     ORDER BY p.place LIMIT 1;
     IF FOUND THEN
@@ -246,11 +248,12 @@ BEGIN
         RAISE EXCEPTION 'Cash is reserved of cash accounts that exist.'
             USING ERRCODE = 'restrict_violation';
     END IF;
-    IF 'TRADE' <> ANY (kinds) THEN
+    -- The events of orders tell of trades and fees.
+    IF NOT kinds <@ ARRAY['TRADE', 'FEE'] THEN
         PERFORM cash_tell(array_agg(c.id))
         FROM unnest(kinds, sources, targets) AS p (kind, source, target)
         CROSS JOIN LATERAL (VALUES (p.source), (p.target)) AS c (id)
-        WHERE p.kind <> 'TRADE';
+        WHERE p.kind NOT IN ('TRADE', 'FEE');
     END IF;
     RETURN ids;
 END $$;

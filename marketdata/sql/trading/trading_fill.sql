@@ -18,7 +18,13 @@ CREATE OR REPLACE VIEW public.trading_fill AS
     e.at,
     ( SELECT b.at
            FROM trading_bust b
-          WHERE b.token_id = e.token_id AND b.sequence = e.sequence) AS busted_at
+          WHERE b.token_id = e.token_id AND b.sequence = e.sequence) AS busted_at,
+    ( SELECT COALESCE(sum(f.net), 0::numeric)::bigint AS "coalesce"
+           FROM trading_executionfee f
+          WHERE f.token_id = e.token_id AND f.sequence = e.sequence AND f.side = 0) AS fee_net,
+    ( SELECT COALESCE(sum(f.vat), 0::numeric)::bigint AS "coalesce"
+           FROM trading_executionfee f
+          WHERE f.token_id = e.token_id AND f.sequence = e.sequence AND f.side = 0) AS fee_vat
    FROM trading_execution e
 UNION ALL
  SELECT md5(concat_ws(' '::text, e.token_id, e.sequence, 1))::uuid AS id,
@@ -39,5 +45,11 @@ UNION ALL
     e.at,
     ( SELECT b.at
            FROM trading_bust b
-          WHERE b.token_id = e.token_id AND b.sequence = e.sequence) AS busted_at
+          WHERE b.token_id = e.token_id AND b.sequence = e.sequence) AS busted_at,
+    ( SELECT COALESCE(sum(f.net), 0::numeric)::bigint AS "coalesce"
+           FROM trading_executionfee f
+          WHERE f.token_id = e.token_id AND f.sequence = e.sequence AND f.side = 1) AS fee_net,
+    ( SELECT COALESCE(sum(f.vat), 0::numeric)::bigint AS "coalesce"
+           FROM trading_executionfee f
+          WHERE f.token_id = e.token_id AND f.sequence = e.sequence AND f.side = 1) AS fee_vat
    FROM trading_execution e;

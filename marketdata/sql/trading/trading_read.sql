@@ -34,6 +34,8 @@ DECLARE
     holders bigint[];
     heads bigint[];
     users uuid[];
+    reached uuid[];
+    fees_account bigint;
     is_bound boolean;
 BEGIN
     IF holds THEN
@@ -74,8 +76,9 @@ BEGIN
             CASE WHEN holds THEN clock ELSE greatest(
                 clock, l.last_effective_at, l.last_price_at) END),
         greatest(m.last_at, CASE WHEN holds THEN clock ELSE greatest(
-            clock, l.last_effective_at, l.last_price_at) END)
-    INTO head, judged_at
+            clock, l.last_effective_at, l.last_price_at) END),
+        m.fees_account_id
+    INTO head, judged_at, fees_account
     FROM marketdata_orderbookhead h
     JOIN trading_market m ON m.token_id = h.token_id
     JOIN issuers_tokenledgerhead l ON l.token_id = h.token_id
@@ -111,7 +114,7 @@ BEGIN
             r.quantity, r.filled, r.filled_value, r.time_in_force, r.expires_at,
             r.status, r.status_reason, r.priority, r.version, r.last_event,
             r.client_order_id, r.created_at, r.updated_at) ORDER BY r.side, r.place),
-        array_agg(r.ledger_account_id), array_agg(r.cash_account_id),
+        array_agg(r.ledger_account_id), array_agg(r.cash_account_id), array_agg(r.id),
         (SELECT json_object_agg(x.side, x.price) FROM (
             SELECT s.side, coalesce(
                 min(s.limit_price) FILTER (WHERE NOT s.is_reached AND s.side = 1),
@@ -120,7 +123,7 @@ BEGIN
                     WHEN 1 THEN max(s.limit_price) ELSE min(s.limit_price) END END)
                 AS price
             FROM ranked s GROUP BY s.side) x)
-    INTO makers, holders, heads, ends FROM met r;
+    INTO makers, holders, heads, reached, ends FROM met r;
     SELECT json_agg(json_build_array(a.id, a.user_id, a.partner_id,
             CASE WHEN a.status = 'ACTIVE' AND a.updated_at > judged_at THEN coalesce((
                 SELECT h.status FROM accounts_accountstatuschange h
@@ -170,6 +173,28 @@ BEGIN
                     AND (b.partner_id = a.partner_id OR b.partner_id IS NULL)
                     AND (b.account_id = a.id OR b.account_id IS NULL)
                     AND (b.token_id = of_token OR b.token_id IS NULL))) END,
+        'fees', CASE WHEN fees_account IS NOT NULL THEN json_build_object(
+            'tariffs', (
+                SELECT json_agg(json_build_array(p.partner_id, t.maker_bps, t.taker_bps,
+                    t.minimum, t.maximum, t.vat_bps))
+                FROM (SELECT DISTINCT a.partner_id FROM accounts_account a
+                    WHERE a.id = ANY (accounts)) p
+                CROSS JOIN LATERAL (
+                    SELECT * FROM trading_tariff x WHERE x.token_id = of_token
+                        AND (x.partner_id = p.partner_id OR x.partner_id IS NULL)
+                        AND x.valid_from <= judged_at
+                        AND (x.ended_at > judged_at) IS NOT FALSE
+                    ORDER BY x.partner_id IS NULL, x.valid_from DESC LIMIT 1) t),
+            'orders', (
+                SELECT json_agg(json_build_array(f.order_id, t.maker_bps, t.taker_bps,
+                    t.minimum, t.maximum, t.vat_bps, f.maker_value, f.taker_value,
+                    f.paid, f.reserved))
+                FROM unnest(reached || own) AS w (id)
+                CROSS JOIN LATERAL (
+                    SELECT * FROM trading_orderfee x WHERE x.order_id = w.id LIMIT 1) f
+                CROSS JOIN LATERAL (
+                    SELECT * FROM trading_tariff x WHERE x.id = f.tariff_id LIMIT 1) t)
+            ) END,
         'units', (
             SELECT json_agg(json_build_array(u.account, coalesce(b.balance, 0),
                 coalesce(b.reserved, 0)))

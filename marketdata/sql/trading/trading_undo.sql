@@ -1,4 +1,5 @@
--- Busts a trade whole, once: its units and its cash go back, each order gets an event,
+-- Busts a trade whole, once: its units and its cash go back with what each order then
+-- has paid too much in fees, each order gets an event,
 -- and the price before it is recorded again if its own is still the token's last. The
 -- commit uses an approval where policy asks for one. Returns the numbers of the entry
 -- and of the payment, the buyer's event, and its time.
@@ -24,6 +25,14 @@ DECLARE
     sell trading_order;
     moved_at timestamptz;
     restored bigint;
+    refunds integer := 0;
+    refund_heads bigint[];
+    refund_sides smallint[];
+    refund_nets bigint[];
+    refund_vats bigint[];
+    freed_heads bigint[];
+    freed_cents bigint[];
+    payments bigint[];
 BEGIN
     PERFORM accounts_read_committed();
     PERFORM FROM marketdata_orderbookhead h
@@ -43,7 +52,8 @@ BEGIN
         WHERE a.id IN (buy.ledger_account_id, sell.ledger_account_id)
         ORDER BY a.id FOR SHARE;
     PERFORM FROM accounts_cashhead h
-        WHERE h.cash_account_id IN (buy.cash_account_id, sell.cash_account_id)
+        WHERE h.cash_account_id IN (buy.cash_account_id, sell.cash_account_id,
+            market.fees_account_id)
         ORDER BY h.cash_account_id FOR NO KEY UPDATE;
     moved_at := clock_timestamp();
     at := greatest(market.last_at, moved_at);
@@ -59,11 +69,72 @@ BEGIN
         AND p.effective_at = l.effective_at AND p.price_cents = trade.price;
     SELECT h.last_seq + 1 INTO entry FROM issuers_tokenledgerhead h
         WHERE h.token_id = of_token;
-    payment := (cash_post(moved_at, ARRAY['REVERSAL'], ARRAY[sell.cash_account_id],
-        ARRAY[buy.cash_account_id], ARRAY[trade.price * trade.quantity],
-        ARRAY[requested_by], ARRAY[why], ARRAY[NULL::text],
-        ARRAY[trade.cash_transaction], ARRAY[NULL::bigint], ARRAY[NULL::uuid],
-        '{}', '{}'))[1];
+    WITH fees AS (
+        SELECT f.order_id, f.paid, f.reserved, o.side, o.cash_account_id, t.maker_bps,
+            t.taker_bps, t.minimum, t.maximum, t.vat_bps,
+            f.maker_value - CASE WHEN trade.aggressor = o.side THEN 0 ELSE v.value END
+                AS maker,
+            f.taker_value - CASE WHEN trade.aggressor = o.side THEN v.value ELSE 0 END
+                AS taker,
+            CASE WHEN o.side = 0 AND o.status = 'OPEN'
+                THEN (o.quantity - o.filled)::numeric * o.limit_price END AS rest
+        FROM trading_orderfee f
+        JOIN trading_order o ON o.id = f.order_id
+        JOIN trading_tariff t ON t.id = f.tariff_id
+        CROSS JOIN (SELECT trade.price * trade.quantity AS value) v
+        WHERE f.order_id IN (buy.id, sell.id)
+    ), remain AS (
+        SELECT f.*, CASE WHEN f.maker + f.taker = 0 THEN 0 ELSE least(f.paid,
+                trading_fee(f.maker::numeric * f.maker_bps + f.taker::numeric
+                    * f.taker_bps, f.minimum, f.maximum, f.vat_bps),
+                CASE f.side WHEN 1 THEN f.maker + f.taker END) END AS remains
+        FROM fees f
+    ), held AS MATERIALIZED (
+        SELECT r.*, CASE WHEN r.rest IS NULL THEN 0 ELSE trading_fee(
+                r.maker::numeric * r.maker_bps + r.taker::numeric * r.taker_bps
+                    + r.rest * greatest(r.maker_bps, r.taker_bps),
+                r.minimum, r.maximum, r.vat_bps) - r.remains END AS holds,
+            trading_fee_net(r.paid, r.vat_bps) - trading_fee_net(r.remains, r.vat_bps)
+                AS net
+        FROM remain r
+    ), kept AS (
+        UPDATE trading_orderfee f SET maker_value = h.maker, taker_value = h.taker,
+            paid = h.remains, reserved = h.holds
+        FROM held h WHERE f.order_id = h.order_id
+    )
+    SELECT b.refunds, b.heads, b.sides, b.nets, b.vats, r.heads, r.cents
+    INTO refunds, refund_heads, refund_sides, refund_nets, refund_vats, freed_heads,
+        freed_cents
+    FROM (
+        SELECT count(*)::integer AS refunds,
+            array_agg(h.cash_account_id ORDER BY h.side) AS heads,
+            array_agg(h.side ORDER BY h.side) AS sides,
+            array_agg(h.net::bigint ORDER BY h.side) AS nets,
+            array_agg((h.paid - h.remains - h.net)::bigint ORDER BY h.side) AS vats
+        FROM held h WHERE h.paid > h.remains
+    ) b, (
+        SELECT coalesce(array_agg(h.cash_account_id), '{}') AS heads,
+            coalesce(array_agg((h.holds - h.reserved)::bigint), '{}') AS cents
+        FROM held h WHERE h.holds <> h.reserved
+    ) r;
+    -- The seller gives the cash back after the fee has come back.
+    payments := cash_post(moved_at,
+        array_fill('FEE'::text, ARRAY[refunds]) || ARRAY['REVERSAL'::text],
+        array_fill(market.fees_account_id, ARRAY[refunds]) || sell.cash_account_id,
+        refund_heads || buy.cash_account_id,
+        ARRAY(SELECT f.net + f.vat FROM unnest(refund_nets, refund_vats) WITH ORDINALITY
+            AS f (net, vat, place) ORDER BY f.place) || trade.price * trade.quantity,
+        array_fill(requested_by, ARRAY[refunds + 1]),
+        array_fill(why, ARRAY[refunds + 1]), array_fill(NULL::text, ARRAY[refunds + 1]),
+        array_fill(NULL::bigint, ARRAY[refunds]) || trade.cash_transaction,
+        array_fill(NULL::bigint, ARRAY[refunds + 1]),
+        array_fill(NULL::uuid, ARRAY[refunds + 1]), freed_heads, freed_cents);
+    payment := payments[refunds + 1];
+    INSERT INTO trading_executionfee (token_id, sequence, side, is_refund, net, vat,
+        cash_transaction)
+    SELECT of_token, of_trade, f.side, TRUE, -f.net, -f.vat, payments[f.place]
+    FROM unnest(refund_sides, refund_nets, refund_vats) WITH ORDINALITY
+        AS f (side, net, vat, place);
     INSERT INTO trading_bust (token_id, sequence, ledger_seq, cash_transaction, reason,
         requested_by, approved_by, event, at)
     VALUES (of_token, of_trade, entry, payment, why, requested_by, approved_by, event,

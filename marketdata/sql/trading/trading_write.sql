@@ -57,6 +57,13 @@ DECLARE
     held_cents bigint[];
     paid bigint[] := ARRAY[]::bigint[];
     fills integer;
+    fees integer := 0;
+    fee_trades bigint[];
+    fee_sides smallint[];
+    fee_payers bigint[];
+    fee_nets bigint[];
+    fee_vats bigint[];
+    fee_actors text[];
     is_snapshot boolean := FALSE;
     last bigint;
 BEGIN
@@ -334,13 +341,21 @@ BEGIN
             'is OPEN: %.', wrong USING ERRCODE = 'restrict_violation';
     END IF;
     told := market.last_event + cardinality(kinds) + fills;
+    IF market.fees_account_id IS NOT NULL THEN
+        SELECT held_heads || c.heads, held_cents || c.cents, cardinality(c.trades),
+            c.trades, c.sides, c.payers, c.nets, c.vats, c.actors
+        INTO held_heads, held_cents, fees,
+            fee_trades, fee_sides, fee_payers, fee_nets, fee_vats, fee_actors
+        FROM trading_charge(of_token, market.last_event, judged_at) c;
+    END IF;
 
     IF sellers IS NOT NULL THEN
         PERFORM FROM issuers_ledgeraccount a
             WHERE a.id = ANY (sellers || buyers) ORDER BY a.id FOR SHARE;
     END IF;
     PERFORM FROM accounts_cashhead h
-        WHERE h.cash_account_id = ANY (paid_to || paid_by || held_heads)
+        WHERE h.cash_account_id = ANY (paid_to || paid_by || held_heads
+            || CASE WHEN fees > 0 THEN market.fees_account_id END)
         ORDER BY h.cash_account_id FOR NO KEY UPDATE;
     last := head.last_sequence + cardinality(changed_sides);
     IF last >= head.last_snapshot + 1000 THEN
@@ -425,14 +440,32 @@ BEGIN
             coalesce(held_accounts, '{}'), coalesce(held_units, '{}'));
     END IF;
     IF fills > 0 OR held_heads IS NOT NULL THEN
-        paid := cash_post(moved_at, array_fill('TRADE'::text, ARRAY[fills]),
-            coalesce(paid_by, '{}'), coalesce(paid_to, '{}'), ARRAY(
+        -- Fees are paid after all trades: from the proceeds, or from what was reserved.
+        paid := cash_post(moved_at, array_fill('TRADE'::text, ARRAY[fills])
+                || array_fill('FEE'::text, ARRAY[fees]),
+            coalesce(paid_by, '{}') || fee_payers,
+            coalesce(paid_to, '{}') || array_fill(market.fees_account_id, ARRAY[fees]),
+            ARRAY(
                 SELECT t.price * t.units FROM unnest(fill_prices, fill_units)
-                    WITH ORDINALITY AS t (price, units, place) ORDER BY t.place),
-            coalesce(fill_actors, '{}'), array_fill(''::text, ARRAY[fills]),
-            array_fill(NULL::text, ARRAY[fills]), array_fill(NULL::bigint, ARRAY[fills]),
-            array_fill(NULL::bigint, ARRAY[fills]), array_fill(NULL::uuid, ARRAY[fills]),
+                    WITH ORDINALITY AS t (price, units, place) ORDER BY t.place)
+                || ARRAY(
+                SELECT f.net + f.vat FROM unnest(fee_nets, fee_vats)
+                    WITH ORDINALITY AS f (net, vat, place) ORDER BY f.place),
+            coalesce(fill_actors, '{}') || fee_actors,
+            array_fill(''::text, ARRAY[fills + fees]),
+            array_fill(NULL::text, ARRAY[fills + fees]),
+            array_fill(NULL::bigint, ARRAY[fills + fees]),
+            array_fill(NULL::bigint, ARRAY[fills + fees]),
+            array_fill(NULL::uuid, ARRAY[fills + fees]),
             coalesce(held_heads, '{}'), coalesce(held_cents, '{}'));
+    END IF;
+    IF fees > 0 THEN
+        INSERT INTO trading_executionfee (token_id, sequence, side, is_refund, net, vat,
+            cash_transaction)
+        SELECT of_token, f.trade, f.side, FALSE, f.net, f.vat, paid[fills + f.place]
+        FROM unnest(fee_trades, fee_sides, fee_nets, fee_vats) WITH ORDINALITY
+            AS f (trade, side, net, vat, place);
+        paid := paid[1:fills];
     END IF;
     IF fills > 0 THEN
         INSERT INTO trading_execution (token_id, sequence, buy_order_id, sell_order_id,

@@ -48,6 +48,8 @@ class ExecutionRow(NamedTuple):
     liquidity: str
     ledger_seq: int
     at: datetime
+    fee_net: int
+    fee_vat: int
     busted_at: None = None
 
 
@@ -66,6 +68,7 @@ def execution_rows(order: Order, executions: Sequence[Execution]) -> list[Execut
             "TAKER" if execution.aggressor == order.side else "MAKER",
             execution.ledger_seq,
             execution.at,
+            *execution.fees[order.side],
         )
         for execution in executions
     ]

@@ -10,6 +10,7 @@ from marketdata.trading.errors import MarketClosed, NotTradable
 from marketdata.trading.limits import limits_of
 from marketdata.trading.schema import inputs
 from marketdata.trading.schema.answers import refusals_of
+from marketdata.trading.schema.orders import Fee
 from partnerapi.graphql.cost import CHECK, Field
 from partnerapi.graphql.scalars import Time, Uint64
 
@@ -31,8 +32,14 @@ class OrderCheck(graphene.ObjectType):
     )
     reserves = Uint64(
         required=True,
-        description="What it would reserve: euro cents for a buy order, units for a "
-        "sell order, including what would fill immediately.",
+        description="What it would reserve: euro cents for a buy order, its `fee` "
+        "included, units for a sell order; including what would fill immediately.",
+    )
+    fee = graphene.Field(
+        Fee,
+        required=True,
+        description="The highest fee if it trades whole at its limit; a buy order "
+        "reserves it with the rest.",
     )
     would_fill_quantity = Uint64(
         required=True, description="Units that would trade immediately."

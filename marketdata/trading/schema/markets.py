@@ -6,6 +6,7 @@ from operator import attrgetter
 from uuid import UUID
 
 import graphene
+from django.db.models import F, Q
 from django.utils import timezone
 
 from accounts.access import Scope, requires
@@ -19,6 +20,7 @@ from marketdata.trading.models import Market as MarketModel
 from marketdata.trading.ratios import Activity, activity
 from marketdata.trading.schema.enums import MarketPhase
 from marketdata.trading.sessions import Session
+from marketdata.trading.tariffs import in_force
 from partnerapi.graphql.cost import FOUND, Field
 from partnerapi.graphql.pages import read_pages, read_rows
 from partnerapi.graphql.relay import Connection, ModelType, connection_field
@@ -97,6 +99,40 @@ class OrderToTrade(graphene.ObjectType):
     )
 
 
+class Tariff(graphene.ObjectType):
+    """What your orders pay on a market. An order keeps that of its acceptance."""
+
+    maker_rate = graphene.Int(
+        required=True,
+        resolver=column("maker_bps"),
+        description="Of the value that it trades as maker, basis points.",
+    )
+    taker_rate = graphene.Int(
+        required=True,
+        resolver=column("taker_bps"),
+        description="Of the value that it trades as taker, basis points.",
+    )
+    minimum = Uint64(
+        required=True,
+        description="Lowest fee of an order once it has traded, without tax, euro "
+        "cents.",
+    )
+    maximum = Uint64(
+        description="Highest fee of an order, without tax, euro cents; null if none "
+        "is set."
+    )
+    vat_rate = graphene.Int(
+        required=True,
+        resolver=column("vat_bps"),
+        description="Value added tax of the fee, basis points.",
+    )
+    valid_from = Time(required=True, description="Since when.")
+    valid_until = Time(
+        resolver=column("ended_at"),
+        description="When another follows, or none; null if that is not decided.",
+    )
+
+
 class Market(ModelType):
     """An internal market, where orders for a token are matched."""
 
@@ -152,6 +188,12 @@ class Market(ModelType):
         description="Your orders of today on this market, and their trades. Needs the "
         "scope `trading:read`.",
     )
+    tariff = Field(
+        Tariff,
+        cost=FOUND,
+        description="The tariff that your next order gets: yours, if you have one of "
+        "your own, else the market's; null if orders pay no fee.",
+    )
     indicative_price = Uint64(description="Only in phase CALL; null in this version.")
     indicative_quantity = Uint64(
         description="Only in phase CALL; null in this version."
@@ -178,6 +220,20 @@ class Market(ModelType):
     @needs("reference_price", "collar_bps")
     def resolve_cap_price(markets, info):
         return [bounds(market)[1] for market in markets]
+
+    @needs("token_id")
+    def resolve_tariff(markets, info):
+        partner = info.context.caller.partner_id
+        standing = in_force(timezone.now()).filter(
+            Q(partner=None) | Q(partner=partner),
+            token__in={market.token_id for market in markets},
+        )
+        found = {}
+        for tariff in standing.order_by(
+            F("partner").asc(nulls_last=True), "-valid_from"
+        ):
+            found.setdefault(str(tariff.token_id), tariff)
+        return [found.get(str(market.token_id)) for market in markets]
 
     def resolve_indicative_price(markets, info):
         return [None for _ in markets]

@@ -8,6 +8,7 @@ from accounts.accounts.schema import Account
 from accounts.totals import Listed, totals
 from issuers.models import Token as TokenModel
 from issuers.schema.tokens import Token
+from marketdata.trading import fees
 from marketdata.trading.models import Order as OrderModel
 from marketdata.trading.schema.enums import (
     Liquidity,
@@ -79,6 +80,13 @@ def read_tokens(rows, info):
     return read_rows("Token", info, tokens, [row.token_id for row in rows])
 
 
+class Fee(graphene.ObjectType):
+    """A fee by the [tariff](/docs/trading#fees) of an order, in euro cents."""
+
+    net = graphene.Int(required=True, description="Without tax, euro cents.")
+    vat = graphene.Int(required=True, description="Value added tax, euro cents.")
+
+
 class Execution(graphene.ObjectType):
     """Your order's side of a trade. The counterparty is never disclosed."""
 
@@ -97,6 +105,13 @@ class Execution(graphene.ObjectType):
     liquidity = Liquidity(
         required=True, description="Whether your order was maker or taker."
     )
+    fee = graphene.Field(
+        Fee,
+        required=True,
+        description="What your order paid for it, beside `value`: the fee of all its "
+        "executions so far, less what it had paid. After a bust, less what came back: "
+        "it may then be negative.",
+    )
     trade_sequence = Uint64(
         required=True,
         resolver=column("sequence"),
@@ -112,6 +127,10 @@ class Execution(graphene.ObjectType):
 
     def resolve_id(rows, info):
         return [f"Execution|{row.id}" for row in rows]
+
+    @needs("fee_net", "fee_vat")
+    def resolve_fee(rows, info):
+        return [fees.Fee(int(row.fee_net), int(row.fee_vat)) for row in rows]
 
     @needs("order_id")
     def resolve_order(rows, info):

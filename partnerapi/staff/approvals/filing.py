@@ -52,11 +52,17 @@ from issuers.register.errors import LedgerError
 from issuers.register.identities import identity_content, identity_title
 from issuers.register.ledger import Entry
 from issuers.register.models import LedgerTransaction, TokenPrice
+from marketdata.trading.tariffs import TariffRefused
 from partnerapi.core import lock_waits
 from partnerapi.core.form_fields import EurosField, WholeField
 from partnerapi.staff.approvals.asking import AskForm, OfToken
 from partnerapi.staff.approvals.kinds import KINDS
-from partnerapi.staff.approvals.market_forms import BustForm, ReleaseForm, ReopenForm
+from partnerapi.staff.approvals.market_forms import (
+    BustForm,
+    ReleaseForm,
+    ReopenForm,
+    TariffForm,
+)
 from partnerapi.staff.approvals.rule_forms import LiftingForm, RuleForm
 from partnerapi.staff.lookup import as_uuid, link
 from partnerapi.staff.picking import PartnerField, Picker, StaffField
@@ -414,6 +420,7 @@ FORMS: Mapping[str, type[AskForm]] = {
     ApprovalKind.BUST: BustForm,
     ApprovalKind.REOPEN: ReopenForm,
     ApprovalKind.RELEASE: ReleaseForm,
+    ApprovalKind.TARIFF: TariffForm,
     ApprovalKind.IDENTITY: IdentityForm,
     ApprovalKind.GRANT: GrantForm,
     ApprovalKind.DESK: DeskForm,
@@ -459,6 +466,7 @@ def file_form(kind: str, form: AskForm, user: User) -> ApprovalRequest | None:
     except (
         LedgerError,
         RuleRefused,
+        TariffRefused,
         Superseded,
         NotApproved,
         lock_waits.LockTimeout,

@@ -21,6 +21,7 @@ from issuers.register.identities import ChangeIdentity
 from marketdata.trading.busts import BustTrade
 from marketdata.trading.controls import ReleaseOrders
 from marketdata.trading.phases import ReopenMarket
+from marketdata.trading.tariffs import SetTariff
 
 KINDS: Mapping[str, Kind] = {
     ApprovalKind.MINT: EnterUnits(),
@@ -45,6 +46,7 @@ KINDS: Mapping[str, Kind] = {
     ApprovalKind.DESK: InviteToDesk(),
     ApprovalKind.RELEASE: ReleaseOrders(),
     ApprovalKind.SIGN_IN: ResetSignIn(),
+    ApprovalKind.TARIFF: SetTariff(),
 }
 
 BY_ASKER: Mapping[str, str] = {

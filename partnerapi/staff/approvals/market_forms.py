@@ -7,11 +7,13 @@ from django import forms
 
 from marketdata.trading.busts import bust_content, bust_title
 from marketdata.trading.controls import release_content, release_title
+from marketdata.trading.fees import Tariff as Terms
 from marketdata.trading.models import Execution, Market, OrderBlock, Phase
 from marketdata.trading.phases import reopening_content, reopening_title
-from partnerapi.core.form_fields import WholeField
+from marketdata.trading.tariffs import tariff_content, tariff_title
+from partnerapi.core.form_fields import EurosField, NumberField, WholeField
 from partnerapi.staff.approvals.asking import AskForm, OfToken
-from partnerapi.staff.picking import TokenField
+from partnerapi.staff.picking import PartnerField, TokenField
 
 
 class ReopenForm(OfToken):
@@ -43,6 +45,65 @@ class ReleaseForm(AskForm):
     def content_and_title(self) -> tuple[Mapping[str, Any], str]:
         block = self.cleaned_data["block"]
         return release_content(block), release_title(block)
+
+
+def rate(label: str, **more: Any) -> NumberField:
+    return NumberField(
+        label=f"{label}, %", min_value=0, max_value=100, decimal_places=2,
+        required=False, **more,
+    )  # fmt: skip
+
+
+def cents(label: str, help_text: str) -> EurosField:
+    return EurosField(
+        label=f"{label} an order, €", min_value=0, max_digits=14, decimal_places=2,
+        required=False, help_text=help_text,
+    )  # fmt: skip
+
+
+class TariffForm(OfToken):
+    field_order = [
+        "token", "partner", "begins", "maker", "taker", "minimum", "maximum", "vat",
+        "ends",
+    ]  # fmt: skip
+    partner = PartnerField(
+        required=False,
+        help_text="Login. Leave blank for all partners without their own tariff.",
+    )
+    begins = forms.DateTimeField(
+        label="From, UTC",
+        required=False,
+        help_text="2027-01-31 08:00. Leave blank for the moment of its approval.",
+    )
+    maker = rate("Maker rate", help_text="Of the value that orders trade as maker.")
+    taker = rate("Taker rate", help_text="Of the value that orders trade as taker.")
+    minimum = cents("Minimum", "Once the order has traded. Leave blank for none.")
+    maximum = cents("Maximum", "Leave blank for none.")
+    vat = rate("Value added tax", help_text="Of the fee.")
+    ends = forms.BooleanField(label="No tariff", required=False)
+
+    def content_and_title(self) -> tuple[Mapping[str, Any], str]:
+        asked = self.cleaned_data
+        token, partner = asked["token"], asked["partner"]
+        terms = None if asked["ends"] else self.terms()
+        content = tariff_content(
+            token, partner, asked["begins"], terms, asked["reason"]
+        )
+        return content, tariff_title(token, partner, terms)
+
+    def terms(self) -> Terms:
+        typed = [self.cleaned_data[name] for name in Terms._fields]
+        maker, taker, least, most, vat = (
+            None if value is None else int(100 * value) for value in typed
+        )
+        if maker is None or taker is None or vat is None:
+            said = "Enter the rates of makers, takers and VAT, 0 for none."
+            raise forms.ValidationError({"maker": said})
+        terms = Terms(maker, taker, least or 0, most, vat)
+        if most is not None and most < terms.minimum:
+            said = "The maximum is below the minimum."
+            raise forms.ValidationError({"maximum": said})
+        return terms
 
 
 class BustForm(OfToken):

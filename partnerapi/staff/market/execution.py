@@ -13,11 +13,12 @@ from django.utils import timezone
 from accounts.approvals.models import ApprovalKind, ApprovalRequest
 from accounts.cash.models import CashTransaction
 from issuers.register.models import LedgerTransaction
-from marketdata.trading.models import Bust, Execution
+from marketdata.trading.models import Bust, Execution, ExecutionFee
 from partnerapi.core.money import euros
 from partnerapi.staff.approvals.filing import address, may_file
 
 OF_ACCOUNT = ("account__user", "account__partner")
+ENDS = "source", "target"
 
 
 def show_execution(request: HttpRequest, pk: UUID, trade: int) -> HttpResponse:
@@ -43,8 +44,9 @@ def show_execution(request: HttpRequest, pk: UUID, trade: int) -> HttpResponse:
             "source__holder", "source__issuer", "target__holder", "target__issuer"
         ).get(token=pk, seq=execution.ledger_seq),
         "payment": CashTransaction.objects.select_related(
-            *(f"{end}__{name}" for end in ("source", "target") for name in OF_ACCOUNT)
+            *(f"{end}__{name}" for end in ENDS for name in OF_ACCOUNT)
         ).get(pk=execution.cash_transaction),
+        "fees": fees(execution),
         "orders": [
             ("Buyer’s", execution.buy_order),
             ("Seller’s", execution.sell_order),
@@ -56,3 +58,22 @@ def show_execution(request: HttpRequest, pk: UUID, trade: int) -> HttpResponse:
         and address(ApprovalKind.BUST, token=token.symbol, trade=trade),
     }
     return TemplateResponse(request, "admin/execution.html", context)
+
+
+def fees(execution: Execution) -> list[tuple[CashTransaction, str, str, str]]:
+    """The payments of both sides' fees, with the fee, the tax and their sum."""
+    found = ExecutionFee.objects.filter(
+        token=execution.token_id, sequence=execution.sequence
+    ).order_by("cash_transaction")
+    payments = CashTransaction.objects.select_related(
+        *(f"{end}__{name}" for end in ENDS for name in OF_ACCOUNT)
+    ).in_bulk([fee.cash_transaction for fee in found])
+    return [
+        (
+            payments[fee.cash_transaction],
+            euros(fee.net),
+            euros(fee.vat),
+            euros(fee.net + fee.vat),
+        )
+        for fee in found
+    ]

@@ -22,13 +22,14 @@ from marketdata.books.days import day_of
 from marketdata.trading.models import REASON_LENGTH, Execution, Market, Phase
 from marketdata.trading.phases import PhaseRefused, change_phase
 from marketdata.trading.ratios import Activity, activity
+from marketdata.trading.tariffs import terms_of, text_of
 from partnerapi.core import lock_waits
 from partnerapi.core.money import euros
 from partnerapi.staff.approvals.filing import address, may_file
 from partnerapi.staff.market.order import shown_executions
 from partnerapi.staff.register.token import prices_and_volume
 
-TRADES_OF_A_PAGE, PHASES = 20, 20
+TRADES_OF_A_PAGE, PHASES, TARIFFS = 20, 20, 20
 LAST_TRADE = 2**63 - 1
 
 
@@ -67,6 +68,7 @@ def show_market(request: HttpRequest, pk: UUID) -> HttpResponse:
     rows = Execution.objects.filter(token=pk, sequence__lt=before).order_by("-sequence")
     found = [*rows[: TRADES_OF_A_PAGE + 1]]
     shown = found[:TRADES_OF_A_PAGE]
+    tariffs = market.token.tariffs.select_related("partner").order_by("-valid_from")
     phases = market.token.order_events.filter(order=None).order_by("-number")
     asked = ApprovalRequest.objects.open(timezone.now()).filter(
         kind=ApprovalKind.REOPEN,
@@ -85,6 +87,9 @@ def show_market(request: HttpRequest, pk: UUID) -> HttpResponse:
         "is_first": before == LAST_TRADE,
         "phases": phases[:PHASES],
         "activities": activities(pk),
+        "tariffs": [(t, text_of(terms_of(t))) for t in tariffs[:TARIFFS]],
+        "ask_tariff": may_file(request.user, ApprovalKind.TARIFF)
+        and address(ApprovalKind.TARIFF, token=market.token.symbol),
         "problems": problems,
         "reason": form["reason"].value() or "",
         "reason_length": REASON_LENGTH,

@@ -9,7 +9,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 
-from marketdata.trading.models import Bust, Execution, Order, OrderSide
+from marketdata.trading.models import Bust, Execution, Order, OrderFee, OrderSide
+from marketdata.trading.tariffs import terms_of, text_of
 from partnerapi.core.money import euros
 
 EVENTS_OF_A_PAGE = 100
@@ -37,10 +38,23 @@ def show_order(request: HttpRequest, pk: UUID) -> HttpResponse:
         "events": [(e, None if e.price is None else euros(e.price)) for e in shown],
         "older": shown[-1].number if len(events) > len(shown) else None,
         "is_first": before == LAST_EVENT,
+        "fee": fee_of(order),
         "executions": executions(order),
         "most": EXECUTIONS,
     }
     return TemplateResponse(request, "admin/order.html", context)
+
+
+def fee_of(order: Order) -> dict[str, str] | None:
+    """The tariff of its acceptance, what it paid, and what it reserves for fees."""
+    fee = OrderFee.objects.select_related("tariff").filter(order=order).first()
+    if fee is None:
+        return None
+    return {
+        "tariff": text_of(terms_of(fee.tariff)),
+        "paid": euros(fee.paid),
+        "reserved": euros(fee.reserved),
+    }
 
 
 def executions(order: Order) -> list[tuple[Execution, str, str, bool]]:

@@ -1,6 +1,7 @@
 """A market as dictionaries, and the real one: random actions lead to the same.
 
     python -m tests.marketdata.trading.model --runs 300 --steps 40
+    python -m tests.marketdata.trading.model --runs 0 --trades 10000
 
 It makes an installation of its own, takes each action in both and compares every order,
 every balance and what is reserved after each; then the statements of `verify market`,
@@ -11,13 +12,75 @@ difference, if there is one.
 import argparse
 import random
 import sys
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import floor
 from typing import Any
-
-from tests.approved import desk
 
 BUY, SELL = 0, 1
 CLOSED_TO = {"CLOSED", "HALTED"}
+Rates = tuple[int, int, int, int | None, int]
+"""Basis points of makers and takers, cents at least and at most, VAT's basis points."""
+
+
+def rounded(number: Fraction) -> int:
+    return floor(number + Fraction(1, 2))
+
+
+@dataclass
+class Sheet:
+    """The fees of an order: each fill's value with its rate, and what was paid."""
+
+    rates: Rates | None
+    fills: list[tuple[int, int]] = field(default_factory=list)
+    paid: int = 0
+
+    def total(self, rest: int = 0) -> int:
+        """With tax, if a rest of this value trades at the higher rate."""
+        if self.rates is None:
+            return 0
+        maker, taker, least, most, vat = self.rates
+        fills = [*self.fills, (rest, max(maker, taker))] if rest else self.fills
+        if not fills:
+            return 0
+        exact = sum(Fraction(value * rate, 10_000) for value, rate in fills)
+        net = max(least, rounded(exact))
+        net = net if most is None else min(most, net)
+        return net + rounded(Fraction(net * vat, 10_000))
+
+    def fill(self, value: int, takes: bool, side: int) -> int:
+        """What it pays: of a sell, never more than this fill's value."""
+        if self.rates is None:
+            return 0
+        self.fills.append((value, self.rates[takes]))
+        due = self.total() - self.paid
+        due = min(due, value) if side == SELL else due
+        self.paid += due
+        return due
+
+    def bust(self, value: int, takes: bool, side: int) -> int:
+        """What comes back."""
+        if self.rates is None:
+            return 0
+        self.fills.remove((value, self.rates[takes]))
+        stays = min(self.paid, self.total())
+        if side == SELL:
+            stays = min(stays, sum(value for value, _ in self.fills))
+        back, self.paid = self.paid - stays, stays
+        return back
+
+
+@dataclass
+class Trade:
+    """The numbers of its orders, buyer first; `taker` is the side that came."""
+
+    orders: tuple[int, int]
+    accounts: tuple[int, int]
+    units: int
+    value: int
+    taker: int
+    is_busted: bool = False
 
 
 @dataclass
@@ -42,10 +105,22 @@ class Model:
         self.suspended: set[int] = set()
         self.most: int | None = None
         self.phase, self.clock = "CONTINUOUS", 0
+        self.tariffs: dict[int | None, Rates] = {}  # By partner; None: the market's.
+        self.sheets: dict[int, Sheet] = {}
+        self.trades: list[Trade] = []
+        self.fees = 0
 
     def held_cash(self, account: int) -> int:
-        own = (o for o in self.orders.values() if (o.account, o.side) == (account, BUY))
-        return sum(o.left * o.price for o in own)
+        return sum(
+            self.cost(number, o.left * o.price)
+            for number, o in self.orders.items()
+            if (o.account, o.side) == (account, BUY)
+        )
+
+    def cost(self, number: int, value: int) -> int:
+        """What a buy may still pay, if so much of it is open."""
+        sheet = self.sheets[number]
+        return value + sheet.total(value) - sheet.paid
 
     def held_units(self, user: int) -> int:
         own = (o for o in self.orders.values() if o.side == SELL)
@@ -55,13 +130,16 @@ class Model:
         too_many = self.most is not None and self.units[user] + units > self.most
         return user in self.frozen or side == BUY and too_many
 
-    def refusal(self, account: int, side: int, units: int, price: int) -> str | None:
+    def refusal(
+        self, number: int, account: int, side: int, units: int, price: int
+    ) -> str | None:
         user = self.users[account]
         if account in self.suspended:
             return "ACCOUNT_NOT_ACTIVE"
         if self.forbids(side, user, units):
             return "TRANSFER_REFUSED"
-        if side == BUY and self.cash[account] - self.held_cash(account) < units * price:
+        free = self.cash[account] - self.held_cash(account)
+        if side == BUY and free < self.cost(number, units * price):
             return "INSUFFICIENT_FUNDS"
         if side == SELL and self.units[user] - self.held_units(user) < units:
             return "INSUFFICIENT_UNITS"
@@ -70,15 +148,18 @@ class Model:
     def place(
         self, number: int, account: int, side: int, units: int, price: int, tif: str
     ) -> str:
-        return self.refusal(account, side, units, price) or self.meet(
+        own = self.tariffs.get(PARTNERS[account], self.tariffs.get(None))
+        self.sheets[number] = Sheet(own)
+        return self.refusal(number, account, side, units, price) or self.meet(
             number, account, side, units, price, tif
         )
 
     def meet(
         self, number: int, account: int, side: int, units: int, price: int, tif: str
     ) -> str:
-        cash, held = dict(self.cash), dict(self.units)
-        orders = {n: Open(**vars(o)) for n, o in self.orders.items()}
+        before = deepcopy(
+            (self.cash, self.units, self.orders, self.sheets, self.trades, self.fees)
+        )
         self.clock += 1
         sign, came, user = 1 - 2 * side, self.clock, self.users[account]
         others = [
@@ -101,8 +182,15 @@ class Model:
             buyer, seller = (
                 (account, maker.account) if side == BUY else (maker.account, account)
             )
-            self.cash[buyer] -= moved * maker.price
-            self.cash[seller] += moved * maker.price
+            value = moved * maker.price
+            self.cash[buyer] -= value
+            self.cash[seller] += value
+            for one, of, taker in ((maker_number, maker, False), (number, None, True)):
+                fee = self.sheets[one].fill(value, taker, of.side if of else side)
+                self.cash[of.account if of else account] -= fee
+                self.fees += fee
+            sides = (number, maker_number) if side == BUY else (maker_number, number)
+            self.trades.append(Trade(sides, (buyer, seller), moved, value, side))
             self.units[self.users[buyer]] += moved
             self.units[self.users[seller]] -= moved
             maker.left -= moved
@@ -110,7 +198,8 @@ class Model:
             if not maker.left:
                 del self.orders[maker_number]
         if units and tif == "FOK":
-            self.cash, self.units, self.orders = cash, held, orders
+            self.cash, self.units, self.orders = before[:3]
+            self.sheets, self.trades, self.fees = before[3:]
             return "CANCELLED"
         if units and tif == "GTC":
             self.orders[number] = Open(account, side, price, units, came)
@@ -119,7 +208,7 @@ class Model:
 
     def amend(self, number: int, left: int, price: int) -> str:
         order = self.orders.pop(number)
-        refusal = self.refusal(order.account, order.side, left, price)
+        refusal = self.refusal(number, order.account, order.side, left, price)
         if refusal:
             self.orders[number] = order
             return refusal
@@ -138,6 +227,25 @@ class Model:
             if self.forbids(order.side, user, order.left):
                 del self.orders[number]
 
+    def may_bust(self, trade: Trade) -> bool:
+        """Whether the seller has the cash, and the buyer the units, unreserved."""
+        buyer, seller = trade.accounts
+        sheet = deepcopy(self.sheets[trade.orders[SELL]])
+        back = sheet.bust(trade.value, trade.taker == SELL, SELL)
+        free = self.cash[seller] - self.held_cash(seller)
+        user = self.users[buyer]
+        has_units = self.units[user] - self.held_units(user) >= trade.units
+        return free >= trade.value - back and has_units
+
+    def bust(self, trade: Trade) -> None:
+        for side, sign in ((BUY, 1), (SELL, -1)):
+            account, sheet = trade.accounts[side], self.sheets[trade.orders[side]]
+            back = sheet.bust(trade.value, trade.taker == side, side)
+            self.fees -= back
+            self.cash[account] += sign * trade.value + back
+            self.units[self.users[account]] -= sign * trade.units
+        trade.is_busted = True
+
     def suspend(self, account: int) -> None:
         """Orders of the user's other accounts stay, even if a rule now forbids them."""
         self.suspended.add(account)
@@ -148,16 +256,24 @@ class Model:
 
 USERS = [0, 0, 1, 2, 3]
 """The user of each account: the first two are one user's, at two partners."""
+PARTNERS = [0, 1, 0, 0, 0]
 WEIGHTS = {
     "place": 8, "several": 4, "amend": 3, "cancel": 2, "freeze": 1, "suspend": 1,
-    "rule": 1, "halt": 1, "expire": 1, "deposit": 2,
+    "rule": 1, "halt": 1, "expire": 1, "deposit": 2, "tariff": 2, "bust": 2,
 }  # fmt: skip
+
+
+BUSY = {
+    "place": 1, "several": 8, "amend": 4, "cancel": 1, "deposit": 1, "tariff": 2,
+    "bust": 2,
+}  # fmt: skip
+"""Of clients with enough cash and units, so that most orders trade."""
 
 
 class Both:
     """A market and its model, which receive the same actions."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, is_busy: bool) -> None:
         from tests.marketdata.trading.trading import (
             deposit,
             give,
@@ -168,7 +284,7 @@ class Both:
 
         self.random = random.Random(seed)
         self.token = new_market()
-        partner, other = new_partner(), new_partner()
+        partner, other = self.partners = new_partner(), new_partner()
         first, *rest = new_clients(4, partner)
         [second] = new_clients(1, other, [first.user])
         self.accounts = [first, second, *rest]
@@ -177,13 +293,17 @@ class Both:
         self.ids: dict[int, Any] = {}
         self.number = 0
         for number, account in enumerate(self.accounts):
-            deposit(account, 2_000)
-            self.model.cash[number] += 2_000
-        give(self.token, {first: 30, rest[0]: 30, rest[1]: 10})
-        self.model.units |= {0: 30, 1: 30, 2: 10}
+            cents = 50_000 if is_busy else 2_000
+            deposit(account, cents)
+            self.model.cash[number] += cents
+        times = 20 if is_busy else 1
+        give(self.token, {first: 30 * times, rest[0]: 30 * times, rest[1]: 10 * times})
+        self.model.units |= {0: 30 * times, 1: 30 * times, 2: 10 * times}
+        self.weights = BUSY if is_busy else WEIGHTS
+        self.most_orders = 20 if is_busy else 6
 
     def step(self) -> str:
-        action = self.random.choices([*WEIGHTS], [*WEIGHTS.values()])[0]
+        action = self.random.choices([*self.weights], [*self.weights.values()])[0]
         return f"{action}: {getattr(self, action)()}"
 
     def some_order(self) -> dict[str, Any]:
@@ -199,7 +319,8 @@ class Both:
         return self.send([self.some_order()])
 
     def several(self) -> str:
-        return self.send([self.some_order() for _ in range(self.random.randint(2, 6))])
+        count = self.random.randint(2, self.most_orders)
+        return self.send([self.some_order() for _ in range(count)])
 
     def send(self, orders: list[dict[str, Any]]) -> str:
         from marketdata.trading.errors import MarketClosed
@@ -301,6 +422,7 @@ class Both:
         return str(user)
 
     def suspend(self) -> str:
+        from tests.approved import desk
 
         number = self.random.randrange(len(USERS))
         staff = desk()
@@ -356,6 +478,52 @@ class Both:
             self.model.orders.pop(number, None)
         return f"{numbers}, {said}"
 
+    def tariff(self) -> str:
+        from marketdata.trading.fees import Tariff
+        from marketdata.trading.tariffs import set_tariff
+        from tests.approved import asker
+
+        of = self.random.choice([None, None, *range(len(self.partners))])
+        partner = None if of is None else self.partners[of].pk
+        if of in self.model.tariffs and self.random.random() < 0.3:
+            set_tariff(self.token.pk, partner, None, None, "why", asker())
+            del self.model.tariffs[of]
+            return f"none of {of}"
+        least = self.random.choice([0, 0, 5, 40, 300])
+        rates = (
+            self.random.choice([0, 5, 50, 333, 2_500]),
+            self.random.choice([0, 10, 75, 500, 3_000]),
+            least,
+            self.random.choice([None, least, least + 20, least + 100]),
+            self.random.choice([0, 700, 1_900, 2_000]),
+        )
+        terms = Tariff(*rates)
+        set_tariff(self.token.pk, partner, None, terms, "why", asker())
+        self.model.tariffs[of] = rates
+        return f"{rates} of {of}"
+
+    def bust(self) -> str:
+        from marketdata.trading.busts import NotBusted, bust
+        from tests.approved import asker
+
+        model = self.model
+        numbers = [n for n, t in enumerate(model.trades, 1) if not t.is_busted]
+        if not numbers:
+            return "nothing"
+        number = self.random.choice(numbers)
+        trade = model.trades[number - 1]
+        may, is_bound = model.may_bust(trade), model.frozen or model.most is not None
+        try:
+            bust(self.token.pk, number, "why", asker(), "")
+            is_busted = True
+        except NotBusted:
+            is_busted = False
+        assert is_busted == may or is_bound and not is_busted, trade
+        if not is_busted:
+            return f"{number} stands"
+        model.bust(trade)
+        return f"{number}: {trade}"
+
     def deposit(self) -> str:
         from tests.marketdata.trading.trading import deposit
 
@@ -365,11 +533,15 @@ class Both:
         return f"{cents} to {number}"
 
     def compare(self) -> None:
-        from marketdata.trading.models import Order
+        from accounts.cash.models import CashHead
+        from marketdata.trading.models import Market, Order
         from tests.marketdata.trading.trading import as_committed, purse, units
 
         as_committed()
         model = self.model
+        market = Market.objects.get(token=self.token)
+        charged = CashHead.objects.filter(pk=market.fees_account_id)
+        assert sum(head.balance for head in charged) == model.fees
         for number, account in enumerate(self.accounts):
             assert purse(account) == (model.cash[number], model.held_cash(number))
             user = USERS[number]
@@ -384,20 +556,22 @@ class Both:
 
     def verify(self) -> None:
         from marketdata.trading.replay import replay
+        from marketdata.trading.replayed_fees import replay_fees
         from marketdata.trading.verification import INVARIANTS
         from partnerapi.core.invariants import check_invariants
 
         assert [found for found in check_invariants(INVARIANTS) if found.breaches] == []
         assert list(replay(self.token.pk)) == []
+        assert list(replay_fees(self.token.pk)) == []
 
 
-def run(seed: int, steps: int) -> None:
-    """Take this many actions; the same seed yields the same actions.
+def run(seed: int, steps: int, is_busy: bool = False) -> int:
+    """Take this many actions; the same seed yields the same ones. The trades' number.
 
     Raises:
         AssertionError: the market and its model differ.
     """
-    both = Both(seed)
+    both = Both(seed, is_busy)
     taken: list[str] = []
     try:
         for _ in range(steps):
@@ -408,6 +582,7 @@ def run(seed: int, steps: int) -> None:
         raise AssertionError(
             "\n".join([f"seed {seed}", *taken, repr(error)])
         ) from error
+    return len(both.model.trades)
 
 
 def main() -> int:
@@ -420,6 +595,9 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=300)
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--trades", type=int, default=0, help="then busy markets, up to so many trades"
+    )
     arguments = parser.parse_args()
     with throw_away_installation():
         from django.db import transaction
@@ -428,9 +606,13 @@ def main() -> int:
 
         with transaction.atomic():
             tamper("UPDATE accounts_approvalpolicy SET is_required = FALSE")
-            for number in range(arguments.runs):
-                run(arguments.seed + number, arguments.steps)
-    sys.stdout.write(f"{arguments.runs} × {arguments.steps} steps: 0 differences\n")
+            runs = trades = 0
+            while runs < arguments.runs or trades < arguments.trades:
+                is_busy = runs >= arguments.runs
+                trades += run(arguments.seed + runs, arguments.steps, is_busy)
+                runs += 1
+    said = f"{runs} × {arguments.steps} steps, {trades} trades: 0 differences\n"
+    sys.stdout.write(said)
     return 0
 
 

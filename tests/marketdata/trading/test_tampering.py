@@ -13,11 +13,13 @@ from issuers.compliance.restrictions import Terms
 from issuers.register import ledger
 from issuers.register.errors import LedgerError
 from issuers.register.ledger import Entry, Kind
+from marketdata.trading.fees import Tariff
 from marketdata.trading.models import Execution
 from marketdata.trading.verification import INVARIANTS
 from partnerapi.core.invariants import check_invariants
 from tests.approved import asker, desk
 from tests.marketdata.trading.trading import (
+    approved_tariff,
     as_committed,
     buy,
     cash_of,
@@ -105,6 +107,11 @@ REFUSED = [
     "UPDATE accounts_cashhead SET reserved = 0",
     "UPDATE accounts_cashhead SET balance = balance + 1",
     "ALTER TABLE trading_order DISABLE TRIGGER ALL",
+    "UPDATE trading_tariff SET taker_bps = 0",
+    "DELETE FROM trading_tariff",
+    "UPDATE trading_orderfee SET reserved = 0, paid = 0",
+    "INSERT INTO trading_executionfee TABLE trading_executionfee",
+    "UPDATE trading_market SET fees_account_id = NULL",
 ]
 
 
@@ -169,6 +176,9 @@ def test_a_trade_is_undone_by_its_bust_alone(traded: Traded, one_person: None):
 
 
 def test_every_rule_is_judged(traded: Traded):
+    approved_tariff(traded.token, Tariff(0, 0, 5, None, 0))
+    placed(traded.token, buy(traded.buyer, 1, 105))
+    as_committed()
     found = check_invariants(INVARIANTS)
     assert [finding for finding in found if finding.breaches] == []
     assert all(finding.figure for finding in found if "reversals" not in finding.rule)

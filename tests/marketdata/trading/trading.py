@@ -9,6 +9,7 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.accounts.models import Account
+from accounts.approvals.models import ApprovalKind
 from accounts.cash.models import CashAccount, CashHead
 from accounts.keys.models import Partner
 from accounts.people.models import User
@@ -17,13 +18,23 @@ from issuers.register import ledger
 from issuers.register.ledger import Entry, Kind
 from issuers.register.models import HolderBalance
 from marketdata.trading import market, phases
+from marketdata.trading.fees import Tariff
 from marketdata.trading.market import Placed, Request
 from marketdata.trading.models import Order, Phase
+from marketdata.trading.models import Tariff as TariffRow
 from marketdata.trading.queues import BUY, SELL
 from marketdata.trading.sessions import Session
+from marketdata.trading.tariffs import set_tariff, tariff_content
 from partnerapi.core.errors import PartnerAPIError
 from tests.accounts.money import deposit as deposit
-from tests.approved import approved_record, asker, desk
+from tests.approved import (
+    WHY,
+    approved_record,
+    asker,
+    carry_out_requests,
+    desk,
+    file_and_approve,
+)
 from tests.issuers.register import new_issuer, people
 
 ALL_DAY = Session(time(22), time(22), weekdays_only=False)
@@ -41,6 +52,16 @@ def new_market(price: int = 100, **settings: Any) -> Token:
     phases.open_market(token.pk, ALL_DAY, asker(), reference_price=price, **settings)
     phases.change_phase(token.pk, Phase.CONTINUOUS, "market")
     return token
+
+
+def approved_tariff(
+    token: Token, terms: Tariff | None, partner: Partner | None = None
+) -> TariffRow | None:
+    """A tariff from now on, or the end of the last one, as two people decide it."""
+    content = tariff_content(token, partner, None, terms, WHY)
+    of = partner.pk if partner else None
+    with carry_out_requests(file_and_approve(ApprovalKind.TARIFF, content)):
+        return set_tariff(token.pk, of, None, terms, WHY, asker())
 
 
 def new_partner() -> Partner:
