@@ -2,9 +2,9 @@
 
 A connection reaches the engine only with one whole, admitted Logon.
 
-A TLS connection keeps the error that ended it. The error's traceback keeps the
-connection, with buffers of 256 KB. Garbage is rarely collected here, so tracebacks are
-dropped at once.
+A TLS connection keeps the error that ended it. The traceback of the error, or of one
+that it followed, keeps the connection, with buffers of 256 KB. Garbage is rarely
+collected here, and who logs may keep what is logged, so tracebacks are dropped at once.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ from marketdata.fix.acceptor.logon import Admission, Admissions, LogonRefused, N
 from marketdata.fix.acceptor.proxy_protocol import is_trusted, stated_address
 from marketdata.fix.acceptor.relay import Engine, Relays
 from marketdata.fix.acceptor.sessions import Sessions
-from marketdata.fix.acceptor.sockets import listen
+from marketdata.fix.acceptor.sockets import drop_tracebacks, listen
 from partnerapi.core.addresses import Address, address_of, source
 from partnerapi.core.json_lines import request_id
 from partnerapi.core.sparing_log import SparingLog
@@ -285,12 +285,14 @@ class Listener:
                     address,
                     refusal,
                 )
+                drop_tracebacks(refusal)
                 await refuse(client, logon[49], str(refusal))
         except Cut as cut:
             self.log.warn("%s was disconnected: %s", address, cut)
+            drop_tracebacks(cut)
         except OSError as error:
             self.log.warn("%s disconnected: %s", address, error)
-            error.__traceback__ = None
+            drop_tracebacks(error)
         except asyncio.CancelledError as end:
             self.log.warn("%s was disconnected: %s", address, *end.args)
             raise
@@ -418,9 +420,11 @@ async def close(client: Stream) -> None:
         async with asyncio.timeout(CLOSE_SECONDS):
             await client.writer.wait_closed()
     except TimeoutError as error:
-        error.__traceback__ = None
+        drop_tracebacks(error)
         # Only here: Python 3.11.2 cannot abort TLS on a connection that the partner has
         # ended.
         client.writer.transport.abort()
     except OSError as error:
-        error.__traceback__ = None
+        drop_tracebacks(error)
+    # What ended it may be an error that no one met.
+    drop_tracebacks(client.reader.exception())

@@ -51,7 +51,7 @@ class Outbound:
         self, comp_id: str, writer: asyncio.StreamWriter, request_id: str | None = None
     ) -> None:
         self.comp_id = comp_id
-        self.writer = writer
+        self.writer: asyncio.StreamWriter | None = writer
         self.request_id = request_id
         self.loop = asyncio.get_running_loop()
         self.number = 1
@@ -109,8 +109,17 @@ class Outbound:
             return
         for part in self.parts:
             self.log(">", part)
-        self.writer.write(b"".join(self.parts))
+        if self.writer:
+            self.writer.write(b"".join(self.parts))
         self.parts.clear()
+
+    def close(self) -> None:
+        """Write what is left, and let go of the connection.
+
+        Sessions form cycles, and garbage is rarely collected.
+        """
+        self.flush()
+        self.writer = None
 
     def log(self, direction: str, message: bytes) -> None:
         """Log a message that is sent (>) or received (<), without secrets."""

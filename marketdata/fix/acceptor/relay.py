@@ -22,6 +22,7 @@ from marketdata.fix.acceptor.session import (
     LiveSession,
 )
 from marketdata.fix.acceptor.sessions import Sessions
+from marketdata.fix.acceptor.sockets import drop_tracebacks
 from marketdata.fix.protocol.rules import (
     ALIVE_SECONDS,
     LOGGED_ON_ELSEWHERE,
@@ -164,6 +165,7 @@ class Relays:
             if not session.ended.is_set():
                 # The engine never began it.
                 self.sessions.on_disconnect(admission.comp_id)
+            outbound.close()
 
     async def read(
         self, client: Stream, own: Relay, session: LiveSession, rest: bytes
@@ -180,9 +182,12 @@ class Relays:
             for task in done:
                 await task
         except RuleBroken as broken:
+            # Its task keeps it, and a traceback would keep the task.
+            drop_tracebacks(broken)
             session.end_now(str(broken))
             await let_read(client)
         except Cut as cut:
+            drop_tracebacks(cut)
             session.disconnect(f"disconnected: {cut}")
             self.log.warn(
                 "%s (%s) was disconnected: %s",

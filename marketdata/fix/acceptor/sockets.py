@@ -1,4 +1,4 @@
-"""The listening socket, and its TLS."""
+"""The listening socket, its TLS, and what connections leave behind."""
 
 import socket
 import ssl
@@ -32,3 +32,10 @@ def tls_context(certificate: str, key: str) -> ssl.SSLContext:
     # Without a passphrase here, OpenSSL would ask for one at the terminal.
     context.load_cert_chain(certificate, key, password="")
     return context
+
+
+def drop_tracebacks(error: BaseException | None) -> None:
+    """Those of an error, and of the errors that it followed."""
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__context__

@@ -5,6 +5,7 @@ import logging
 import os
 import socket
 import ssl
+import struct
 import threading
 import time
 from asyncio.sslproto import SSLProtocol
@@ -17,6 +18,7 @@ from django.db import connection, transaction
 
 from accounts.keys.models import ApiKey
 from accounts.keys.uses import uses
+from marketdata.fix.acceptor import first_message as first_messages
 from marketdata.fix.acceptor import listener as listeners
 from marketdata.fix.acceptor import relay
 from marketdata.fix.acceptor.listener import Listener
@@ -443,19 +445,140 @@ def tls_connections() -> int:
     return sum(issubclass(type(one), SSLProtocol) for one in gc.get_objects())
 
 
-def test_no_garbage_is_left_of_what_spoils_tls(start, certificate):
-    listener = start(tls_context(*map(str, certificate)))
-    context = ssl.create_default_context(cafile=str(certificate[0]))
+def client_hello() -> bytes:
+    """The first bytes of a TLS handshake."""
+    sent = ssl.MemoryBIO()
+    context = ssl.create_default_context()
+    hello = context.wrap_bio(ssl.MemoryBIO(), sent, server_hostname="localhost")
+    with suppress(ssl.SSLWantReadError):
+        hello.do_handshake()
+    return sent.read()
+
+
+def reset(partner: Partner) -> None:
+    """End a connection with a RST, and read nothing more."""
+    at_once = struct.pack("ii", 1, 0)
+    partner.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
+    partner.socket.close()
+
+
+def cut(partner: Partner) -> None:
+    """Read to the end that the acceptor makes."""
+    with suppress(OSError):
+        while partner.socket.recv(65536):
+            pass
+
+
+def close(partner: Partner) -> None:
+    partner.socket.close()
+
+
+def shut(partner: Partner) -> None:
+    """End a TLS connection in good order."""
+    with suppress(OSError):
+        assert isinstance(partner.socket, ssl.SSLSocket)
+        partner.socket.unwrap()
+
+
+def spoil(partner: Partner) -> None:
+    """Send bytes that are no record of TLS."""
+    os.write(partner.socket.fileno(), b"no record of TLS" * 4)
+
+
+def log_on(partner: Partner, key: str) -> None:
+    partner.send(logon(key))
+    assert partner.receive().type == "A"
+
+
+ENDS = {"cut": cut, "closes": close, "resets": reset}
+WRONG_KEY = logon("wrong")
+NOT_TLS = None
+"""Instead of bytes to send."""
+BEGINNINGS: dict[str, list[bytes | None]] = {
+    "nothing": [],
+    "a half message": [WRONG_KEY[:40]],
+    "no FIX": [b"GET / HTTP/1.1\r\n\r\n"],
+    "no Logon": [message("0", 1)],
+    "no record of TLS": [NOT_TLS],
+    "a wrong key": [WRONG_KEY],
+    "a wrong key, and no record of TLS": [WRONG_KEY, NOT_TLS],
+}
+IN_SESSIONS: dict[str, list[bytes | None]] = {
+    "nothing": [],
+    "a Logout": [message("5", 2)],
+    "a Logon": [message("A", 2, (98, 0), (108, 30))],
+    "no record of TLS": [NOT_TLS],
+    "too long a message": [b"8=FIX.4.4\x019=99999999\x0135=0\x01"],
+    "too many messages": [b"".join(message("0", n) for n in range(2, 100))],
+}
+
+
+def send_each(partner: Partner, parts: list[bytes | None]) -> None:
+    for part in parts:
+        if part is NOT_TLS:
+            spoil(partner)
+        else:
+            partner.send(part)
+
+
+@pytest.fixture
+def without_collections() -> Iterator[None]:
     gc.collect()
     gc.disable()
-    try:
-        for spoils_the_handshake in (True, False):
-            with Partner(
-                listener.port, None if spoils_the_handshake else context
-            ) as one:
-                os.write(one.socket.fileno(), b"no record of TLS" * 4)
-                assert one.is_cut()
-            until(lambda: not listener.tasks)
-            until(lambda: not tls_connections())
-    finally:
-        gc.enable()
+    yield
+    gc.enable()
+
+
+@pytest.fixture
+def tls_listener(start, certificate, monkeypatch) -> Listener:
+    for module in (listeners, first_messages):
+        monkeypatch.setattr(module, "CLOSE_SECONDS", 0.2)
+    monkeypatch.setattr(listeners, "LOGON_SECONDS", 0.5)
+    monkeypatch.setattr(relay, "ALIVE_SECONDS", 0.1)
+    return start(tls_context(*map(str, certificate)))
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("sent", ["", "no record of TLS", "half a hello", "a hello"])
+def test_no_garbage_is_left_of_a_spoilt_handshake(
+    tls_listener, without_collections, sent, end
+):
+    hello = client_hello()
+    data = {"": b"", "half a hello": hello[:100], "a hello": hello}
+    for _ in range(3):
+        with Partner(tls_listener.port) as partner:
+            partner.send(data.get(sent, sent.encode() * 4))
+            ENDS[end](partner)
+    until(lambda: not tls_listener.tasks)
+    until(lambda: not tls_connections())
+
+
+@pytest.mark.parametrize("end", [*ENDS, "shuts"])
+@pytest.mark.parametrize("sent", BEGINNINGS)
+def test_no_garbage_is_left_of_a_tls_connection(
+    tls_listener, certificate, without_collections, sent, end
+):
+    context = ssl.create_default_context(cafile=str(certificate[0]))
+    for _ in range(3):
+        with Partner(tls_listener.port, context) as partner:
+            send_each(partner, BEGINNINGS[sent])
+            (ENDS | {"shuts": shut})[end](partner)
+    until(lambda: not tls_listener.tasks)
+    until(lambda: not tls_connections())
+
+
+@pytest.mark.parametrize("end", [*ENDS, "shuts"])
+@pytest.mark.parametrize("sent", IN_SESSIONS)
+def test_no_garbage_is_left_of_a_session_over_tls(
+    tls_listener, committed_key, certificate, without_collections, sent, end
+):
+    if (sent, end) == ("nothing", "cut"):
+        pytest.skip("nothing ends it")
+    context = ssl.create_default_context(cafile=str(certificate[0]))
+    for _ in range(3):
+        with Partner(tls_listener.port, context) as partner:
+            log_on(partner, committed_key)
+            send_each(partner, IN_SESSIONS[sent])
+            (ENDS | {"shuts": shut})[end](partner)
+        until(lambda: not tls_listener.tasks)
+    until(lambda: not tls_connections())
