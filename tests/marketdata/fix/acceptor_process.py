@@ -6,7 +6,7 @@ import signal
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,11 +65,13 @@ def running_acceptor(
     log: Path,
     members: list[Member],
     tls: ssl.SSLContext | None = None,
+    enter: Callable[[], None] | None = None,
     **environment: str,
 ) -> Iterator[Acceptor]:
     """`run_fix_acceptor` with these settings; leaving the context stops it.
 
-    `tls` is the clients' context, which trusts the certificate in the settings.
+    `tls` is the clients' context, which trusts the certificate in the settings. `enter`
+    is called in the new process, before the program starts.
     """
     port = free_port()
     settings_of_ours = {
@@ -85,6 +87,7 @@ def running_acceptor(
             env=os.environ | settings_of_ours | environment,
             stdout=output,
             stderr=subprocess.STDOUT,
+            preexec_fn=enter,
         )
     acceptor = Acceptor(process, port, log, members, tls=tls)
     try:
