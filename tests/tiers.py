@@ -56,6 +56,8 @@ LONG = (
     "tests/examples/test_clients.py",
     "tests/marketdata/fix/interop/",
     "tests/marketdata/fix/test_replays.py",
+    # All heads of the sandbox, which take a partner's budget several times.
+    "tests/issuers/test_heads_from_the_api.py",
     # Every page in every colour and width; the rest of the tests take a sample.
     "tests/pages/test_back_office_in_browser.py::test_everybody_can_read_it_on_every_window",
     "tests/pages/test_browser.py::test_everybody_can_read_it_on_every_window",

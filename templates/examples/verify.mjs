@@ -1,7 +1,7 @@
 // Check offline what the platform has signed. Needs Node 20.
 // verify.mjs proof PROOF KEYS             a holding proof, or the answer of holdingProof
-// verify.mjs statements FILE... KEYS      /statements/NUMBER and listings, as one history
-// verify.mjs compare STATEMENT STATEMENT KEYS                 two statements of a number
+// verify.mjs statements|compare FILE... KEYS       /statements/NUMBER as one history
+// verify.mjs witnesses FILE LISTED KEYS NAMED...   whether the keys you name signed it too
 // verify.mjs ledger EXPORT [KEPT...]      TRANSACTIONS or PRICES, and kept ledgerHeads
 // verify.mjs ledger EXPORT STATED KEYS    the same, and the answer of Token.statement
 // KEYS is /.well-known/partner-api-keys.json. Its first key, or KEYS#ID, is trusted.
@@ -9,13 +9,9 @@
 
 import { createReadStream, readFileSync, statSync } from "node:fs";
 import { inflateSync } from "node:zlib";
-
 const MOST = 1 << 20; // bytes of a file; an export is read by lines
-
 class Refused extends Error {}
-function need(isSo, sentence) {
-  if (!isSo) throw new Refused(sentence);
-}
+function need(isSo, sentence) { if (!isSo) throw new Refused(sentence); }
 function read(path) {
   need(statSync(path).size <= MOST, `${path} is too long.`);
   return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(path));
@@ -32,6 +28,7 @@ function answer(path, member) {
   return said;
 }
 const canonical = (said) => JSON.stringify(said, Object.keys(said).sort());
+const importKey = (raw) => crypto.subtle.importKey("raw", raw, "Ed25519", true, ["verify"]);
 const bytes = (text, encoding) => Buffer.from(text, encoding);
 const sha256 = async (...of) => Buffer.from(await crypto.subtle.digest("SHA-256", Buffer.concat(of)));
 const digest = async (text) => (await sha256(bytes(text))).toString("hex");
@@ -50,12 +47,10 @@ async function publicKeys(named) {
     need(isId, `${kid} is not the id of its key.`);
     const said = canonical({ introducedBy: by, kid, since, x });
     if (keys.has(by)) await check(said, bytes(key.signature, "base64"), keys, by, `Key ${kid}`);
-    if (keys.has(by) || (kid === (trust || kid) && !keys.size))
-      keys.set(kid, await crypto.subtle.importKey("raw", raw, "Ed25519", true, ["verify"]));
+    if (keys.has(by) || (kid === (trust || kid) && !keys.size)) keys.set(kid, await importKey(raw));
   }
   return keys;
 }
-// A token's record that a statement has, and who says so.
 async function recordOf(line, signature, record, salt, path, keys) {
   const said = parsed(line);
   await check(line, signature, keys, said.key, `Statement ${said.number}`);
@@ -96,13 +91,12 @@ async function proof([path, named]) {
   }
   const root = Buffer.concat([units(record.held), bytes(record.holdingsRoot, "hex")]);
   need(node.equals(root), "The path does not lead to the root and units of the holdings.");
-  let [balance, before] = [BigInt(said.units), 0n];
+  let [balance, before, entries] = [BigInt(said.units), 0n, BigInt(record.entries)];
   for (const line of (given.entriesSince ?? []).map(parsed)) {
     const side = line.target === said.user ? "target" : "source";
     const isOwn = line[side] === said.user && line.token === record.token;
     const [last, now] = [BigInt(line[`${side}Before`]), BigInt(line.sequence)];
-    const isFirst = last <= BigInt(record.entries) && BigInt(record.entries) < now;
-    const follows = before ? last === before : isFirst;
+    const follows = before ? last === before : last <= entries && entries < now;
     need(isOwn && follows, `Before entry ${now}, one of the holder's is missing.`);
     [balance, before] = [balance + BigInt(line.amount) * (side === "target" ? 1n : -1n), now];
   }
@@ -137,8 +131,18 @@ async function statements(files) {
   }
   return `Statements ${first} to ${last} are one history, to ${known.get(last).digest}.`;
 }
-async function* rows(path) {
-  let rest = "";
+async function witnesses([path, list, trusted, ...others]) {
+  const [history, line] = [await statements([path, trusted]), read(path).split("\n")[0]];
+  const listed = new Map(answer(list, "witnesses").witnesses.map((it) => [it.publicKey, it.signature]));
+  const named = [...new Set(others)].sort();
+  for (const key of named) {
+    need(listed.has(key), `Witness ${key} has not signed this statement.`);
+    const known = new Map([[key, await importKey(bytes(key, "base64"))]]);
+    await check(line, bytes(listed.get(key), "base64"), known, key, `It, by witness ${key},`);
+  }
+  return `${history} ${named.length} witnesses signed it: ${named.join(", ")}.`;
+}
+async function* rows(path, rest = "") {
   for await (const part of createReadStream(path, "utf-8")) {
     const lines = (rest + part).split("\n");
     rest = lines.pop();
@@ -148,18 +152,16 @@ async function* rows(path) {
 }
 async function ledger([path, ...others]) {
   let [kind, record, by, count, head, heads, held] = ["", null, "", 0, null, new Map(), new Map()];
+  const keep = (n, is, m, was) => heads.set(`sequence ${n}`, is).set(`number ${m}`, was);
   if (others.length === 2 && "keys" in parsed(read(others[1].split("#")[0]))) {
     const it = answer(others[0], "record");
     const siblings = it.path.map((one) => [one[0], bytes(one.slice(1), "hex")]);
     const of = [it.line, bytes(it.signature, "base64"), it.record, bytes(it.salt, "hex")];
     [record, by] = await recordOf(...of, siblings, await publicKeys(others[1]));
-    heads.set(`sequence ${record.entries}`, record.entryDigest);
-    heads.set(`number ${record.prices}`, record.priceDigest);
+    keep(record.entries, record.entryDigest, record.prices, record.priceDigest);
   }
-  for (const kept of record ? [] : others.map((one) => answer(one, "digest"))) {
-    heads.set(`sequence ${kept.sequence}`, kept.digest);
-    heads.set(`number ${kept.priceNumber}`, kept.priceDigest);
-  }
+  for (const it of record ? [] : others.map((one) => answer(one, "digest")))
+    keep(it.sequence, it.digest, it.priceNumber, it.priceDigest);
   for await (const row of rows(path)) {
     [kind, count] = ["amount" in row ? "sequence" : "number", count + 1];
     need(row[kind] === `${count}`, `Line ${count} is of ${row[kind]}: one is missing.`);
@@ -186,11 +188,9 @@ async function ledger([path, ...others]) {
   return by ? `${said}, as says ${by}.` : `${said}.`;
 }
 const [name, ...files] = process.argv.slice(2);
-const run = { proof, statements, compare: statements, ledger }[name];
-if (!run || !files.length) {
-  console.log(read(new URL(import.meta.url)).split("\n\n")[0]);
-  process.exit(2);
-}
+const run = { proof, statements, compare: statements, witnesses, ledger }[name];
+const usage = () => console.log(read(new URL(import.meta.url)).split("\n\n")[0]) ?? 2;
+if (!run || !files.length) process.exit(usage());
 try {
   console.log(`Proved: ${await run(files)}`);
 } catch (error) {

@@ -1,12 +1,11 @@
 """Check offline what the platform has signed. Needs Python 3.11 and `cryptography`.
 verify.py proof PROOF KEYS             a holding proof, or the answer of holdingProof
-verify.py statements FILE... KEYS      /statements/NUMBER and listings, as one history
-verify.py compare STATEMENT STATEMENT KEYS                  two statements of a number
-verify.py ledger EXPORT [KEPT...]      TRANSACTIONS or PRICES, and kept ledgerHeads
-verify.py ledger EXPORT STATED KEYS    the same, and the answer of Token.statement
+verify.py statements|compare FILE... KEYS       /statements/NUMBER as one history
+verify.py witnesses FILE LISTED KEYS NAMED...   whether the keys you name signed it too
+verify.py ledger EXPORT [KEPT...]      TRANSACTIONS or PRICES, and kept ledgerHeads;
+               EXPORT STATED KEYS      the same, and the answer of Token.statement
 KEYS is /.well-known/partner-api-keys.json. Its first key, or KEYS#ID, is trusted.
-Answers are JSON. Exit code: 0 proved, 1 refused, 2 used wrongly.
-"""
+Answers are JSON. Exit code: 0 proved, 1 refused, 2 used wrongly."""
 
 import base64
 import json
@@ -18,8 +17,9 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 MOST = 1 << 20  # characters of a file; an export is read by lines
-STRANGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-BROKEN = (*STRANGE, OSError, RuntimeError, zlib.error)
+WRONG = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, TypeError)
+FORM = {"sort_keys": True, "separators": (",", ":"), "ensure_ascii": False}
+canonical = json.JSONEncoder(**FORM).encode
 
 
 def need(is_so, sentence):
@@ -38,10 +38,6 @@ def answer(path, member):
     while member not in said:
         said = next((inner for inner in said.values() if isinstance(inner, dict)), 0)
     return said
-
-
-def canonical(said):
-    return json.dumps(said, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def check(text, signature, keys, kid, what):
@@ -67,7 +63,6 @@ def public_keys(named):
 
 
 def record_of(line, signature, record, salt, path, keys):
-    """A token's record that a statement has, and who says so."""
     said, node = json.loads(line), sha256(b"\0" + salt + record.encode())
     check(line, signature, keys, said["key"], f"Statement {said['number']}")
     for side, sibling in path:
@@ -101,10 +96,9 @@ def proof(files):
     commitment = sha256(tail[64:80] + (said["user"] + said["name"]).encode()).digest()
     node += sha256(b"\0" + node + commitment).digest()
     for side, hashed in zip(sides, hashes, strict=False):
-        pair = [units(side[1:]) + hashed, node]
-        left, right = pair if side[0] == "L" else reversed(pair)
-        total = int.from_bytes(left[:8], "big") + int.from_bytes(right[:8], "big")
-        node = units(total) + sha256(b"\1" + left + right).digest()
+        pair = [units(side[1:]) + hashed, node][:: 1 if side[0] == "L" else -1]
+        total = int(side[1:]) + int.from_bytes(node[:8], "big")
+        node = units(total) + sha256(b"\1" + b"".join(pair)).digest()
     root = units(record["held"]) + bytes.fromhex(record["holdingsRoot"])
     need(node == root, "The path does not lead to the root and units of the holdings.")
     balance, before, entries = int(said["units"]), None, int(record["entries"])
@@ -147,6 +141,16 @@ def statements(files):
     return f"Statements {first} to {last} are one history, to {known[last]['digest']}."
 
 
+def witnesses(files):
+    history, line = statements([files[0], files[2]]), read(files[0]).split("\n")[0]
+    listed = {it["publicKey"]: it for it in answer(files[1], "witnesses")["witnesses"]}
+    for key in (named := sorted({*files[3:]})):
+        need(key in listed, f"Witness {key} has not signed this statement.")
+        known = {key: Ed25519PublicKey.from_public_bytes(base64.b64decode(key))}
+        check(line, listed[key]["signature"], known, key, f"It, by witness {key},")
+    return f"{history} {len(named)} witnesses signed it: {', '.join(named)}."
+
+
 def ledger(files):
     kind, record, by, heads, count, head, held = "", {}, "", {}, 0, None, {}
     if len(files) == 3 and "keys" in json.loads(read(files[2].partition("#")[0])):
@@ -165,16 +169,14 @@ def ledger(files):
             need(row[kind] == count, f"Line {count} is of {row[kind]}: one is missing.")
             line = {n: str(v) if isinstance(v, int) else v for n, v in row.items()}
             line["token"] = row["token"]["id"] if "token" in row else record["token"]
-            line.pop("id", None)
-            for side, sign in (("source", -1), ("target", 1)) if "id" in row else ():
+            for side, n in (("source", -1), ("target", 1)) if line.pop("id", 0) else ():
                 line[side] = user = row[side] and row[side]["user"]["id"]
-                held[user] = held.get(user, 0) + sign * row["amount"]
+                held[user] = held.get(user, 0) + n * row["amount"]
             if row["lineVersion"] == 2:
                 start = head or bytes.fromhex(row["previousDigest"])
                 head = sha256(start + canonical(line).encode()).digest()
-            wanted = heads.get((kind, count))
             altered = f"The head after line {count} is another: a line was altered."
-            need(wanted in (None, head and head.hex()), altered)
+            need(heads.get((kind, count)) in (None, head and head.hex()), altered)
             if record and kind == "sequence" and count == int(record["entries"]):
                 has = [n for user, n in held.items() if user and n]
                 has = [str(sum(has)), str(len(has))]
@@ -186,15 +188,13 @@ def ledger(files):
     return f"{said}, as says {by}." if by else f"{said}."
 
 
-COMMANDS = {"proof": proof, "statements": statements, "compare": statements}
-COMMANDS["ledger"] = ledger
-
+COMMANDS = {it.__name__: it for it in (proof, statements, witnesses, ledger)}
+COMMANDS["compare"] = statements
 if __name__ == "__main__":
     name, *files = sys.argv[1:] or [""]
     if name not in COMMANDS or not files:
-        print(__doc__)
-        sys.exit(2)
+        sys.exit(print(__doc__) or 2)
     try:
         print("Proved:", COMMANDS[name](files))
-    except BROKEN:
+    except (*WRONG, ValueError, zlib.error):
         need(False, "a file is not there, is not what it should be, or was cut off.")

@@ -28,6 +28,8 @@ from accounts.accounts.models import Account
 from accounts.people.models import User, UserHolder
 from issuers.register import ledger
 from issuers.register.ledger import Entry
+from issuers.register.statement_models import Statement
+from issuers.register.witnesses import acknowledge
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.approved import approved_price, approved_record, desk
 from tests.characters import Ask, World
@@ -336,6 +338,61 @@ def test_two_histories_and_a_rollback_are_seen(
     assert (code, said) == (
         1, "Refused: Statement 2 does not follow the one before it."
     )  # fmt: skip
+
+
+def test_only_witnesses_that_the_user_names_count(
+    holders: list[Any], write: Any, run: Run, tmp_path: Path, world: World
+):
+    write()
+    write()
+    trusted = keys(tmp_path)
+    file, line = statement(tmp_path, 2), Statement.objects.get(pk=2).said
+    known, other, absent = [Ed25519PrivateKey.generate() for _ in range(3)]
+    names = [
+        base64.b64encode(key.public_key().public_bytes_raw()).decode()
+        for key in (known, other, absent)
+    ]
+    for key, name in zip((known, other), names, strict=False):
+        signature = base64.b64encode(key.sign(line.encode())).decode()
+        acknowledge(
+            str(world.partner.pk), Statement.objects.get(pk=2), name, signature,
+            timezone.now(),
+        )  # fmt: skip
+    listed = Client().get("/statements/2/witnesses").json()
+    list_of_all = save(tmp_path, "witnesses.json", listed)
+    history = f"Statements 2 to 2 are one history, to {digest_of(line)}."
+    for named in (names[:1], sorted(names[:2]), names[:1] * 2):
+        code, said = run("witnesses", file, list_of_all, trusted, *named)
+        counted = sorted(set(named))
+        assert (code, said) == (
+            0,
+            f"Proved: {history} {len(counted)} witnesses signed it: "
+            f"{', '.join(counted)}.",
+        )
+    code, said = run("witnesses", file, list_of_all, trusted, *names)
+    assert (code, said) == (
+        1, f"Refused: Witness {names[2]} has not signed this statement."
+    )  # fmt: skip
+    # A signature of another statement, and a list that gives a key another's.
+    code, said = run(
+        "witnesses", statement(tmp_path, 1), list_of_all, trusted, names[0]
+    )
+    altered = f"Refused: It, by witness {names[0]}, is not signed by its key: it was"
+    assert (code, said) == (1, f"{altered} altered.")
+    first, second = listed["witnesses"]
+    forged = {"witnesses": [first | {"signature": second["signature"]}]}
+    code, said = run(
+        "witnesses", file, save(tmp_path, "forged", forged), trusted, first["publicKey"]
+    )
+    assert (code, said[:25]) == (1, "Refused: It, by witness " + first["publicKey"][:1])
+    code, said = run("witnesses", file, list_of_all, trusted, "no key")
+    assert (code, said) == (
+        1, "Refused: Witness no key has not signed this statement."
+    )  # fmt: skip
+
+
+def digest_of(line: str) -> str:
+    return hashlib.sha256(line.encode()).hexdigest()
 
 
 def test_an_exported_ledger_is_checked(

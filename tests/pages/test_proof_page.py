@@ -70,4 +70,6 @@ def test_each_command_of_the_page_proves_what_it_says(
         )
         assert ran.returncode == 0, (block, ran.stdout, ran.stderr)
         said = [one for one in ran.stdout.splitlines() if one.startswith("Proved: ")]
-        assert len(said) == len(re.findall("^(?:python3|node) ", block, re.MULTILINE))
+        assert len(said) == len(
+            re.findall("^(?:python3|node) verify", block, re.MULTILINE)
+        )
