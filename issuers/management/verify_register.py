@@ -80,3 +80,5 @@ def findings(statement: dict[str, Any] | None, file: Path) -> Iterator[Finding]:
         covered = len(statement["tokens"]) + len(statement["tables"]) + 2
         rule = f"the register agrees with {file.name}"
         yield Finding(rule, covered, len(wrong), wrong)
+        for note in statements.not_compared(statement):
+            yield Finding(note, 0, 0)

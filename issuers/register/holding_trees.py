@@ -61,6 +61,8 @@ class HoldingTrees:
         self.made_keys: dict[str, bytes] = {}
         self.salts: list[str] = []
         self.commitments: list[str] = []
+        self.made: list[bytes] = []
+        """Commitments of holders and names that no statement has yet."""
         self.gone: dict[bytes, tuple[str, int]] = {}
         """Commitments that others follow: their token and account."""
         self.pages: dict[tuple[str, int], bytes] = {}
@@ -117,6 +119,7 @@ class HoldingTrees:
                 is_new = True
             if is_new:
                 commitment, bucket = made, bucket_of(made)
+                self.made.append(made)
                 commitments.append(f"{token}\t{account}\t{bucket}\t\\\\x{made.hex()}")
             found = buckets.setdefault(bucket_of(commitment), [])
             if (is_new or fresh) and units != "0":
@@ -209,7 +212,7 @@ HOLDERS = """
 """
 ALL = (
     HOLDERS.format(balances="issuers_holderbalance")
-    + " WHERE b.token_id = ANY (%s::uuid[]) AND b.balance > 0"
+    + " WHERE b.token_id = ANY (%s::uuid[])"
 )
 CHANGED = """
     WITH changed AS MATERIALIZED (

@@ -23,6 +23,7 @@ from issuers.register.sumtree import (
     Padding,
     bucket_of,
     bucket_path,
+    bucket_root,
     commitment_of,
     page_path,
 )
@@ -98,19 +99,20 @@ def proved(stated: StatedToken, user_id: UUID, last: int) -> tuple[int, str | No
         return 0, None
     [(_, bucket, commitment, units)] = own
     beside = [of + their.to_bytes(8) for _, b, of, their in leaves if b == bucket]
-    path = bucket_path(beside, commitment + units.to_bytes(8), Padding(padding_key))
-    path += pages_path(stated, bucket)
+    padding, pages = Padding(padding_key), pages_to(stated, bucket)
+    if pages[0].get(bucket & 255) != bucket_root(beside, padding):
+        return 0, None
+    path = bucket_path(beside, commitment + units.to_bytes(8), padding)
+    path += page_path(pages[0], bucket & 255, ROOTS_OF_BUCKETS)
+    path += page_path(pages[1], bucket >> 8, ROOTS_OF_PAGES)
     return units, written_proof(stated, user, named[commitment], units, salt, path)
 
 
-def pages_path(stated: StatedToken, bucket: int) -> list[tuple[str, bytes]]:
-    """The siblings from a bucket's root to the root of the tree."""
-    token = str(stated.token_id)
-    number, place = bucket >> 8, bucket & 255
-    pages = pages_of([(token, number), (token, TOP)], stated.statement_id)
-    return page_path(pages[token, number], place, ROOTS_OF_BUCKETS) + page_path(
-        pages[token, TOP], number, ROOTS_OF_PAGES
-    )
+def pages_to(stated: StatedToken, bucket: int) -> list[dict[int, bytes]]:
+    """The page of a bucket's root, and the page above it."""
+    wanted = [(str(stated.token_id), number) for number in (bucket >> 8, TOP)]
+    found = pages_of(wanted, stated.statement_id)
+    return [found.get(one, {}) for one in wanted]
 
 
 def written_proof(

@@ -30,11 +30,13 @@ from issuers.register import merkle
 from issuers.register.chains import Chain, digest_after
 from issuers.register.holding_trees import HoldingTrees, Stated
 from issuers.register.statement_models import (
+    Erasure,
     StatedRows,
     StatedToken,
     Statement,
     StatementKey,
 )
+from partnerapi.core.database import execute
 from partnerapi.core.times import to_rfc3339
 
 EMPTY = hashlib.sha256(b"").digest()
@@ -160,6 +162,7 @@ def publish(
     details = canonical(
         {
             "deciders": sorted(one["publicKey"] for one in content["passkeys"]),
+            "erasures": content["erasures"],
             "names": content["names"]["digest"],
             "tables": {one["table"]: one["digest"] for one in content["tables"]},
         }
@@ -176,6 +179,11 @@ def publish(
         }
     )
     with transaction.atomic():
+        execute("SELECT pg_advisory_xact_lock(hashtextextended('erasures', 0))", [])
+        if erasures_now() != content["erasures"]:
+            raise AnotherPublished(
+                "A person was erased meanwhile. Take the statement when that has ended."
+            )
         # Of two processes, the second waits here until the first has committed.
         try:
             statement = Statement.objects.create(
@@ -203,6 +211,13 @@ def publish(
         StatedRows.objects.bulk_create(rows)
         trees.save(number)
     return statement
+
+
+def erasures_now() -> dict[str, Any]:
+    """The number of the last erasure, and the head of the chain of their records."""
+    last = Erasure.objects.order_by("-number").first()
+    head = bytes(last.digest) if last else bytes(32)
+    return {"number": last.number if last else 0, "digest": head.hex()}
 
 
 def stated_is_true(stated: StatedToken) -> str | None:

@@ -5,6 +5,9 @@ is the SHA-256 of a salt and of its line, and the salt an HMAC of the row's key 
 the statement's seed for that table: without the seed a commitment reveals nothing. The
 digest is the SHA-256 of the commitments in the order of their bytes. A table's last
 digest covers all of its statements.
+
+Where the text of a row was erased, the seed is gone, too, from which its salt could be
+made. The salts of the other rows are kept instead, and the commitment of this one.
 """
 
 import hashlib
@@ -85,22 +88,47 @@ def state_rows(table: Kept, until: datetime) -> list[StatedRows]:
 
 def computed(table: Kept, stated: StatedRows) -> tuple[int, bytes]:
     """How many rows there are now of what was stated, and the digest."""
+    _, commitments = keys_and_commitments(table, stated)
+    ordered = sorted(commitments.values())
+    return len(ordered), hashlib.sha256(b"".join(ordered)).digest()
+
+
+def keys_and_commitments(
+    table: Kept, stated: StatedRows
+) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """The salts of the rows of what was stated, and their commitments, by key.
+
+    A row that was erased has its commitment of then, and no salt. One that has neither
+    was not stated: its salt is empty.
+    """
+    seed = stated.seed and bytes(stated.seed)
+    erased = {k: bytes.fromhex(c) for k, c in (stated.erased or {}).items()}
+    known = {key: bytes.fromhex(salt) for key, salt in (stated.salts or {}).items()}
+    salts: dict[str, bytes] = {}
+    commitments: dict[str, bytes] = {}
+    for key, line in lines_of(table, stated):
+        if key in erased:
+            commitments[key] = erased[key]
+        else:
+            salts[key] = salt_of(seed, key) if seed else known.get(key, b"")
+            commitments[key] = hashlib.sha256(salts[key] + line.encode()).digest()
+    return salts, commitments
+
+
+def lines_of(table: Kept, stated: StatedRows) -> Iterator[tuple[str, str]]:
+    """The keys and the lines of the rows that there are now of what was stated."""
     # Names of tables and columns are the project's own, and its statements'.
     listed = ", ".join(f"{table.name}.{column}" for column in stated.columns)
-    found = rows_of(
+    yield from rows_of(
         f"SELECT ROW({table.key})::text, ROW({listed})::text FROM {table.name}"
         f" WHERE {table.time} >= coalesce(%s::timestamptz, '-infinity')"
         f" AND {table.time} < %s",
         [stated.since, stated.until],
     )
-    seed = bytes(stated.seed)
-    commitments = sorted(commitment(seed, key, line) for key, line in found)
-    return len(commitments), hashlib.sha256(b"".join(commitments)).digest()
 
 
-def commitment(seed: bytes, key: str, line: str) -> bytes:
-    salt = hmac.digest(seed, key.encode(), "sha256")
-    return hashlib.sha256(salt + line.encode()).digest()
+def salt_of(seed: bytes, key: str) -> bytes:
+    return hmac.digest(seed, key.encode(), "sha256")
 
 
 def digest_over(stated: Sequence[StatedRows]) -> str:

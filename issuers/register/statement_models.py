@@ -117,8 +117,18 @@ class StatedRows(models.Model):
     since = models.DateTimeField(null=True, help_text="Null: all before.")
     until = models.DateTimeField()
     rows = models.BigIntegerField()
-    seed = models.BinaryField(max_length=16, help_text="Of the salts of its rows.")
+    seed = models.BinaryField(
+        max_length=16,
+        null=True,
+        help_text="Of the salts of its rows; null since one of them was erased.",
+    )
     digest = models.BinaryField(max_length=32)
+    salts = models.JSONField(
+        null=True, help_text="Instead of a seed: the salts of rows, by their keys."
+    )
+    erased = models.JSONField(
+        null=True, help_text="The commitments of rows that were erased, by their keys."
+    )
 
     def __str__(self):
         return f"{self.name} in statement {self.statement_id}"
@@ -170,6 +180,39 @@ class HolderCommitment(models.Model):
 
     def __str__(self):
         return f"{self.account_id} in {self.token_id} from {self.since}"
+
+
+class Erasure(models.Model):
+    """The record of a person's erasure: a line, and the head of the chain after it."""
+
+    number = models.BigIntegerField(primary_key=True)
+    at = models.DateTimeField()
+    person = models.ForeignKey(
+        User, models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
+    line = models.TextField(help_text="JSON.")
+    digest = models.BinaryField(max_length=32)
+
+    def __str__(self):
+        return f"Erasure {self.number}"
+
+
+class RedactedLine(models.Model):
+    """A line of version 1 whose text was erased; its digests stay in the chain."""
+
+    pk = models.CompositePrimaryKey("token_id", "number")
+    token = models.ForeignKey(
+        Token, models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
+    number = models.BigIntegerField(help_text="Of the entry.")
+    erasure = models.ForeignKey(
+        Erasure, models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
+    digest_before = models.BinaryField(max_length=32)
+    digest_after = models.BinaryField(max_length=32)
+
+    def __str__(self):
+        return f"{self.token_id} {self.number}, erasure {self.erasure_id}"
 
 
 class HoldingTree(models.Model):

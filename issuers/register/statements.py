@@ -3,8 +3,9 @@
 A statement is a file of two lines: a JSON object, and the base64 of the Ed25519
 signature of that line's UTF-8. The object names all issuers; for each token, its
 issuer, its creation, how many entries and prices there are and the digests of their
-chains; for each table of TABLES, how many of its rows are older than an hour and the
-SHA-256 of their lines; the SHA-256 of the names that holders had then; the passkeys of
+chains; for each table of TABLES, how many of its rows are older than an hour and a
+digest of their commitments; a digest of the commitments to the names that holders had;
+the last erasure of a person; the passkeys of
 staff that were vouched for, and the kinds of requests that are decided with one. It
 also names the public statement that was signed with it, by number and digest.
 
@@ -17,9 +18,11 @@ import hashlib
 import json
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +39,7 @@ from accounts.passkeys.models import Passkey
 from issuers.register.chains import Chain, digest_after
 from issuers.register.holding_trees import SETTLED, HoldingTrees
 from issuers.register.names import name_at
-from issuers.register.publication import publish, trees_of
+from issuers.register.publication import erasures_now, publish, trees_of
 from issuers.register.stated_rows import (
     TABLES,
     Kept,
@@ -44,8 +47,15 @@ from issuers.register.stated_rows import (
     rows_differ,
     state_rows,
 )
-from issuers.register.statement_models import StatedRows
-from partnerapi.core.chains import rows_of
+from issuers.register.statement_models import (
+    Erasure,
+    HolderCommitment,
+    RedactedLine,
+    StatedRows,
+    Statement,
+)
+from issuers.register.sumtree import commitment_of
+from partnerapi.core.chains import after, rows_of
 from partnerapi.core.database import SCHEMA_FIRST
 
 CHAINS = {
@@ -134,16 +144,16 @@ def take_statement(
             for table, parts in zip(TABLES, stated, strict=True)
         ]
         policies = policies_now()
-        rows, digest = names_digest(tokens, until)
-        names = {"until": until.isoformat(), "rows": rows, "digest": digest}
         passkeys, signed_kinds = passkeys_stated(), kinds_signed()
         trees = trees_of(tokens, at)
+        names, erasures = names_stated(trees), erasures_now()
     content = {
         "at": at.isoformat(),
         "issuers": issuers,
         "tokens": tokens,
         "tables": tables,
         "names": names,
+        "erasures": erasures,
         "passkeys": passkeys,
         "policies": policies,
         "signedKinds": signed_kinds,
@@ -188,15 +198,116 @@ def differences(said: dict[str, Any], at: datetime) -> Iterator[str]:
         yield from late_additions(said)
         yield from table_differences(said["tables"], at)
         yield from policy_differences(said.get("policies", policies_now()))
+        yield from erasure_differences(said.get("erasures"))
         stated = said["names"]
-        until = datetime.fromisoformat(stated["until"])
-        rows, now = names_digest(said["tokens"], until)
+        if "until" not in stated:
+            rows, now = names_now(said["statement"])
+        elif Erasure.objects.exists():
+            return
+        else:
+            until = datetime.fromisoformat(stated["until"])
+            rows, now = names_digest(said["tokens"], until)
         if (rows, now) != (stated["rows"], stated["digest"]):
             yield (
-                f"The names of holders as of {stated['until']} are not those that were "
+                f"The names of holders as of {said['at']} are not those that were "
                 f"stated: {rows:,} instead of {stated['rows']:,}, and their digest is "
                 f"{now}, not {stated['digest']}."
             )
+
+
+def names_stated(trees: HoldingTrees) -> dict[str, Any]:
+    """How many commitments to holders and names there are, and the digest over them.
+
+    A statement adds the commitments that it makes. The first of this form adds all.
+    """
+    before, digest = first_of_names(), bytes(32)
+    made = [*trees.made]
+    if before is None:
+        known = HolderCommitment.objects.values_list("commitment", flat=True)
+        made += [bytes(one) for one in known]
+    else:
+        last = Statement.objects.get(number=trees.last)
+        digest = bytes.fromhex(json.loads(last.details or "{}")["names"])
+    count = HolderCommitment.objects.count() + len(trees.made)
+    return {"rows": count, "digest": digest_with(digest, made).hex()}
+
+
+def digest_with(digest: bytes, made: list[bytes]) -> bytes:
+    return hashlib.sha256(digest + b"".join(sorted(made))).digest()
+
+
+def first_of_names() -> int | None:
+    """The number of the first statement that has commitments to names."""
+    found = Statement.objects.filter(details__contains='"erasures":')
+    return found.order_by("number").values_list("number", flat=True).first()
+
+
+def names_now(number: int) -> tuple[int, str]:
+    """What statement `number` would say of names, by what holders were called then."""
+    first, digest, count = first_of_names() or 0, bytes(32), 0
+    groups = groupby(rows_of(NAMED, [number]), lambda row: max(row[0], first))
+    last = first - 1
+    for since, rows in groups:
+        for _ in range(last + 1, since):
+            digest = digest_with(digest, [])
+        made = [
+            bytes(commitment)
+            if salt is None and is_erased
+            else commitment_of(salt or b"", f"User|{user}", name)
+            for _, commitment, salt, is_erased, user, name in rows
+        ]
+        digest, count, last = digest_with(digest, made), count + len(made), since
+    for _ in range(last + 1, number + 1):
+        digest = digest_with(digest, [])
+    return count, digest.hex()
+
+
+def erasure_differences(stated: dict[str, Any] | None) -> Iterator[str]:
+    """What the records of erasures do not say as they were written, or do not cover."""
+    digest, heads = bytes(32), {0: bytes(32).hex()}
+    lines: set[tuple[str, int, str, str]] = set()
+    parts: dict[tuple[str, int], dict[str, str]] = defaultdict(dict)
+    unsalted: set[str] = set()
+    for erasure in Erasure.objects.order_by("number"):
+        digest = after(digest, erasure.line)
+        heads[erasure.number] = digest.hex()
+        if digest != bytes(erasure.digest):
+            yield f"The record of {str(erasure).lower()} was altered."
+        said = json.loads(erasure.line)
+        unsalted |= {*said["unsalted"]}
+        lines |= {
+            (one["token"], one["number"], one["digestBefore"], one["digestAfter"])
+            for one in said["lines"]
+        }
+        for part in said["stated"] or ():
+            parts[part["name"], part["statement"]] |= part["erased"]
+    if stated and heads.get(stated["number"]) != stated["digest"]:
+        yield f"The records of erasures up to {stated['number']} are not those stated."
+    redacted = {
+        (str(o.token_id), o.number, o.digest_before.hex(), o.digest_after.hex())
+        for o in RedactedLine.objects.all()
+    }
+    if redacted != lines:
+        yield "The redacted lines of entries are not those of the records of erasures."
+    known = StatedRows.objects.exclude(erased=None)
+    if {(one.name, one.statement_id): one.erased for one in known} != parts:
+        yield "The erased rows of statements are not those of the records of erasures."
+    if {key for (key,) in rows_of(UNSALTED, [])} != unsalted:
+        yield "Private parts without a salt are not those of the records of erasures."
+
+
+def not_compared(said: dict[str, Any]) -> list[str]:
+    """What cannot be compared with a statement, since persons were erased after it."""
+    last = said.get("erasures", {"number": 0})["number"]
+    notes = []
+    for erasure in Erasure.objects.filter(number__gt=last).order_by("number"):
+        rows = json.loads(erasure.line)["rows"]
+        of = ", ".join(f"{count:,} of {name}" for name, count in sorted(rows.items()))
+        notes.append(
+            f"not comparable after erasure {erasure.number}, but by their commitments: "
+            f"the person's names, and rows: {of}"
+        )
+    return notes
 
 
 def table_differences(tables: list[dict[str, Any]], at: datetime) -> Iterator[str]:
@@ -207,6 +318,8 @@ def table_differences(tables: list[dict[str, Any]], at: datetime) -> Iterator[st
             yield from rows_differ(stated, at)
             continue
         table = next(one for one in TABLES if one.name == stated["table"])
+        if any(table.name in json.loads(e.line)["rows"] for e in Erasure.objects.all()):
+            continue
         until = datetime.fromisoformat(stated["until"])
         rows, now = table_digest(table, stated["columns"], until)
         if (rows, now) != (stated["rows"], stated["digest"]):
@@ -383,4 +496,23 @@ NAMES = f"""
             JOIN issuers_ledgerposting p ON p.token_id = n.token_id AND p.seq <= n.seq)
     ) n
     GROUP BY n.part ORDER BY n.part
+"""
+NAMED = f"""
+    SELECT c.since, c.commitment, s.salt, e.person_id IS NOT NULL, a.user_id::text,
+        {name_at("h", "t.at")}
+    FROM issuers_holdercommitment c
+    JOIN issuers_statement t ON t.number = c.since
+    JOIN issuers_ledgeraccount a ON a.id = c.account_id
+    JOIN accounts_userholder h ON h.id = a.holder_id
+    LEFT JOIN issuers_holdersalt s ON s.user_id = a.user_id AND s.token_id = c.token_id
+    LEFT JOIN (SELECT DISTINCT person_id FROM issuers_erasure) e
+        ON e.person_id = a.user_id
+    WHERE c.since <= %s ORDER BY c.since
+"""
+UNSALTED = """
+    SELECT ROW(token_id, seq)::text FROM issuers_ledgertransaction
+    WHERE private_digest IS NOT NULL AND salt IS NULL
+    UNION ALL
+    SELECT ROW(cash_account_id, number)::text FROM accounts_cashposting
+    WHERE private_digest IS NOT NULL AND salt IS NULL
 """

@@ -106,6 +106,7 @@ APPLICATION: Mapping[str, str] = {
     "issuers_deliverystep": "SELECT, UPDATE (refusals, skipped_ids)",
     "issuers_document": ALL,
     "issuers_entrykind": READ,
+    "issuers_erasure": READ,
     "issuers_event": READ,
     "issuers_eventcount": READ,
     "issuers_eventhead": READ,
@@ -130,6 +131,7 @@ APPLICATION: Mapping[str, str] = {
     # Lines that are PENDING; a trigger keeps those that were delivered.
     "issuers_legacyshareholder": ALL,
     "issuers_legacyshareholderchange": "SELECT, INSERT, DELETE",
+    "issuers_redactedline": READ,
     "issuers_restriction": READ,
     "issuers_statedtoken": APPEND,
     "issuers_statedrows": APPEND,

@@ -38,6 +38,7 @@ RUNGS = (
             "partnerapi_importjob",
         ),
     ),
+    Rung("erasures, for each and for each statement that is published", ("erasures",)),
     Rung("an import of legacy shareholders, by issuer", (PARAMETER,)),
     Rung("a bank statement of a sandbox", ("statements of a sandbox",)),
     Rung("a request for a second person", ("accounts_approvalrequest",)),

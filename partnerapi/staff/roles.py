@@ -70,7 +70,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *READ,
         *CASH,
         "accounts.change_account",
-        *kinds("file", Of.CLOSING),
+        *kinds("file", Of.CLOSING, Of.ERASURE),
     ),
     "Operations": (
         *READ,
@@ -91,9 +91,10 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         "accounts.change_account",
         "accounts.add_investorchange",
         *rights("issuers", "restriction approvedholder", "add"),
-        *kinds("file", Of.CLOSING, Of.REVERSAL, Of.FORCED_TRANSFER, *OF_RULES),
+        *kinds("file", Of.CLOSING, Of.REVERSAL, Of.FORCED_TRANSFER, Of.ERASURE),
+        *kinds("file", *OF_RULES),
         *kinds("decide", *REGISTER, Of.CLOSING, *OF_CASH, *OF_RULES, *OF_MARKETS),
-        *kinds("decide", Of.IDENTITY, Of.GRANT, Of.DESK, Of.SIGN_IN),
+        *kinds("decide", Of.IDENTITY, Of.GRANT, Of.DESK, Of.SIGN_IN, Of.ERASURE),
     ),
     "Treasury": (
         *READ,

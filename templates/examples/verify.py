@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 MOST = 1 << 20  # characters of a file; an export is read by lines
 WRONG = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, TypeError)
-FORM = {"sort_keys": True, "separators": (",", ":"), "ensure_ascii": False}
+FORM: dict = {"sort_keys": True, "separators": (",", ":"), "ensure_ascii": False}
 canonical = json.JSONEncoder(**FORM).encode
 
 

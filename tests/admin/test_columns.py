@@ -72,6 +72,8 @@ MODELS_LEFT_OUT = {
     "issuers.Witness": STATEMENTS,
     "issuers.WitnessKey": STATEMENTS,
     "issuers.HolderSalt": PROOFS,
+    "issuers.Erasure": "erase_person writes it, and the next statement has it",
+    "issuers.RedactedLine": "erase_person writes it, and the next statement has it",
     "issuers.HolderCommitment": PROOFS,
     "issuers.HoldingTree": PROOFS,
     "issuers.HoldingPage": PROOFS,

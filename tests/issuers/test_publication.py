@@ -136,7 +136,7 @@ def test_a_partner_proves_what_is_stated_of_a_token(
     line, signature, details = get("/statements/1").content.decode().splitlines()
     assert (line, signature) == (stated["line"], stated["signature"])
     assert hashlib.sha256(details.encode()).hexdigest() == said["details"]
-    assert sorted(json.loads(details)) == ["deciders", "names", "tables"]
+    assert sorted(json.loads(details)) == ["deciders", "erasures", "names", "tables"]
     assert Client().get("/statements/2").status_code == 404
     forged = stated | {"record": stated["record"].replace('"100"', '"101"')}
     assert root_from(forged) != said["tokensRoot"]

@@ -11,6 +11,8 @@ from partnerapi.core.sql_objects import SqlFunction, respace
 
 SEARCH_PATH = "search_path=pg_catalog, public, pg_temp"
 DYNAMIC = {
+    "erasure_rows": "its tables are the list of erasure_places; format quotes them",
+    "erasure_erase": "its tables are the list of erasure_places; format quotes them",
     "partnerapi_analyze": "ANALYZE takes no parameter; format quotes the table's name",
 }
 """Functions that run a text, and why they cannot do without."""
@@ -32,6 +34,7 @@ INLINED = {
     "register_entry_detail": "twice an entry",
     "register_price_detail": "twice a price",
     "register_api_time": "up to four times a line",
+    "register_chain": "once a line of an entry",
 }
 """Functions without a setting, and why: each name in them has its schema."""
 NAMES_LATER = {
@@ -40,6 +43,14 @@ NAMES_LATER = {
     "binds_decide": {"issuers_ledgeraccount"},
     # Which issuer an amount counts for.
     "approvals_use": {"issuers_token"},
+    # Texts of all tables name persons.
+    "erasure_places": {
+        "partnerapi_jobrun",
+        "trading_bust",
+        "trading_market",
+        "trading_orderblock",
+        "trading_orderevent",
+    },
     # What is recorded of an internal market.
     "marketdata_record": {"trading_judge_book"},
 }

@@ -24,6 +24,7 @@ from issuers.legacy.approvals import delivery_content, delivery_title
 from issuers.legacy.models import DeliveryJob
 from issuers.models import Token
 from issuers.register import ledger
+from issuers.register.erasure import days_kept, erasure_content, erasure_title
 from issuers.register.ledger import Entry
 from marketdata.trading import controls
 from marketdata.trading.phases import change_phase
@@ -254,6 +255,15 @@ def register(world: World, ana: Client) -> ApprovalRequest:
     return file_request(ApprovalKind.REGISTER, content, title, WHY, filer)
 
 
+def erasure(world: World, ana: Client) -> ApprovalRequest:
+    filer = User.objects.get(email="ana@staff.example")
+    [person] = people(1)
+    content = erasure_content(person.pk, days_kept())
+    return file_request(
+        ApprovalKind.ERASURE, content, erasure_title(person.pk), WHY, filer
+    )
+
+
 CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]] = {
     "MINT": (
         mint,
@@ -455,6 +465,11 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
         r"\w+ of .* becomes symbol NOVA",
         {"Company": ".*", "Token": ".*", "ISIN": ("none", "none")},
     ),
+    "ERASURE": (
+        erasure,
+        "Erasure of the person .*",
+        {"Person": ".*"},
+    ),
     "REGISTER": (
         register,
         "Register of Nova SAS with 1 token, from nova.zip",
@@ -530,6 +545,7 @@ def test_every_kind_has_its_case():
             "DELIVERY",
             "STATEMENT",
             "REGISTER",
+            "ERASURE",
         }
     )
 

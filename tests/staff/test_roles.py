@@ -99,7 +99,7 @@ FILED = {
     "STATEMENT": "t", "TRANSFER": "o", "REGISTER": "o",
     "RULE": "c", "LIFTING": "c", "BUST": "o", "REOPEN": "o", "RELEASE": "o",
     "TARIFF": "o",
-    "IDENTITY": "o", "GRANT": "k", "DESK": "k", "SIGN_IN": "k",
+    "IDENTITY": "o", "GRANT": "k", "DESK": "k", "SIGN_IN": "k", "ERASURE": "sc",
 }  # fmt: skip
 DECIDED = {
     "MINT": "c", "BURN": "c", "FORCED_TRANSFER": "c", "REVERSAL": "c", "PRICE": "oc",
@@ -107,7 +107,7 @@ DECIDED = {
     "ASSIGNMENT": "ct", "STATEMENT": "ct", "TRANSFER": "c", "RULE": "c", "LIFTING": "c",
     "BUST": "c", "REGISTER": "c",
     "REOPEN": "oc", "RELEASE": "oc", "TARIFF": "c",
-    "IDENTITY": "c", "GRANT": "ck", "DESK": "ck", "SIGN_IN": "ck",
+    "IDENTITY": "c", "GRANT": "ck", "DESK": "ck", "SIGN_IN": "ck", "ERASURE": "c",
 }  # fmt: skip
 IMPORTED = {"legacy": "o", "holders": "o", "figures": "o", "issuers": "o", "bank": "t"}
 OWN_PAGES = {

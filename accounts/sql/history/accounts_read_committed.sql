@@ -8,7 +8,7 @@
 --     binds_end_grant, binds_grant, binds_lift, binds_preview_rule, binds_restrict,
 --     binds_rule, cash_book_statement, cash_decide_withdrawal, cash_move_receipt,
 --     cash_order_payments, cash_read_account, cash_withdraw, delivery_begin,
---     delivery_release, desk_enrol, desk_invite, desk_issue_key,
+--     delivery_release, desk_enrol, desk_invite, desk_issue_key, erasure_erase,
 --     events_announce_articles, events_article_changed, events_figures_changed,
 --     keys_issue, keys_narrow, marketdata_lock_book, marketdata_price,
 --     marketdata_record, passkeys_enrol, passkeys_list, passkeys_revoke,
@@ -18,8 +18,7 @@
 --     register_open_accounts, register_read, register_states, register_write,
 --     sign_in_make_codes, sign_in_reset, sign_in_use_code, trading_block,
 --     trading_change_phase, trading_lock, trading_open, trading_set_tariff,
---     trading_undo,
---     update_industry_of_issuers
+--     trading_undo, update_industry_of_issuers
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.accounts_read_committed()
 RETURNS void LANGUAGE plpgsql STABLE

@@ -1,5 +1,5 @@
 -- Keeps the former name of a holder, with the time at which it was replaced.
--- called by: triggers
+-- called by: triggers, erasure_erase
 -- locks: names of holders (advisory)
 CREATE OR REPLACE FUNCTION public.accounts_keep_names()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER

@@ -14,7 +14,9 @@ BEGIN
             RAISE EXCEPTION 'Legacy shares begin as PENDING; the ledger delivers them.'
                 USING ERRCODE = 'restrict_violation';
         END IF;
-    ELSIF OLD.status = 'DELIVERED' THEN
+    ELSIF OLD.status = 'DELIVERED' AND (TG_OP = 'DELETE' OR accounts_written_directly()
+        -- The reference of a person who is erased.
+        OR to_jsonb(NEW) - 'reference' IS DISTINCT FROM to_jsonb(OLD) - 'reference') THEN
         RAISE EXCEPTION 'Legacy shares % are delivered, and their line stays. A '
             'mistake gets a reversal and, if need be, a new line.', OLD.id
             USING ERRCODE = 'restrict_violation';

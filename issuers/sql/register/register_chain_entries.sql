@@ -12,7 +12,7 @@ BEGIN
     FOR said IN SELECT line FROM register_entry_lines
         WHERE token_id = token AND number > after ORDER BY number
     LOOP
-        digest := sha256(digest || convert_to(said, 'UTF8'));
+        digest := register_chain(digest, said);
     END LOOP;
     RETURN digest;
 END $$;

@@ -4,7 +4,9 @@ CREATE OR REPLACE VIEW public.register_entry_lines AS
  SELECT t.token_id,
     t.seq AS number,
         CASE
-            WHEN t.private_digest IS NULL THEN concat('{"actor":', to_json(t.actor), ',"amount":"', t.amount, '","chainReference":', COALESCE(to_json(t.chain_reference)::text, 'null'::text), ',"effectiveAt":"', to_char((t.effective_at AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'::text), '","from":',
+            WHEN t.private_digest IS NULL THEN COALESCE(( SELECT concat('{"digestAfter":"', encode(d.digest_after, 'hex'::text), '","digestBefore":"', encode(d.digest_before, 'hex'::text), '","number":"', d.number, '","redacted":"', d.erasure_id, '"}') AS concat
+               FROM issuers_redactedline d
+              WHERE d.token_id = t.token_id AND d.number = t.seq), concat('{"actor":', to_json(t.actor), ',"amount":"', t.amount, '","chainReference":', COALESCE(to_json(t.chain_reference)::text, 'null'::text), ',"effectiveAt":"', to_char((t.effective_at AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'::text), '","from":',
             CASE
                 WHEN t.source_id IS NULL THEN 'null'::text
                 WHEN source.user_id IS NULL THEN '"treasury"'::text
@@ -14,7 +16,7 @@ CREATE OR REPLACE VIEW public.register_entry_lines AS
                 WHEN t.target_id IS NULL THEN 'null'::text
                 WHEN target.user_id IS NULL THEN '"treasury"'::text
                 ELSE ('"'::text || target.user_id) || '"'::text
-            END, ',"token":"', t.token_id, '"}')
+            END, ',"token":"', t.token_id, '"}'))
             ELSE concat('{"amount":"', t.amount, '","chainReference":', COALESCE(to_json(t.chain_reference)::text, 'null'::text), ',"effectiveAt":"', register_api_time(t.effective_at), '","heldAfter":"', t.held_after, '","holdersAfter":"', t.holders_after, '","kind":"', t.kind, '","lineVersion":"2","previousDigest":', COALESCE(('"'::text || encode(t.previous_digest, 'hex'::text)) || '"'::text, 'null'::text), ',"privateDigest":"', encode(t.private_digest, 'hex'::text), '","reverses":', COALESCE(('"'::text || t.reverses) || '"'::text, 'null'::text), ',"sequence":"', t.seq, '","source":', COALESCE(('"User|'::text || source.user_id) || '"'::text, 'null'::text), ',"sourceBefore":', COALESCE(('"'::text || t.source_before) || '"'::text, 'null'::text), ',"supplyAfter":"', t.supply_after, '","target":', COALESCE(('"User|'::text || target.user_id) || '"'::text, 'null'::text), ',"targetBefore":', COALESCE(('"'::text || t.target_before) || '"'::text, 'null'::text), ',"token":"Token|', t.token_id, '"}')
         END AS line,
         CASE

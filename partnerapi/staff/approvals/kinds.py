@@ -17,6 +17,7 @@ from issuers.grants import GiveGrant
 from issuers.legacy.approvals import ReleaseDelivery
 from issuers.ocf.approvals import ImportRegister
 from issuers.register.approvals import EnterUnits, SetPrice
+from issuers.register.erasure import ErasePerson
 from issuers.register.identities import ChangeIdentity
 from marketdata.trading.busts import BustTrade
 from marketdata.trading.controls import ReleaseOrders
@@ -47,6 +48,7 @@ KINDS: Mapping[str, Kind] = {
     ApprovalKind.RELEASE: ReleaseOrders(),
     ApprovalKind.SIGN_IN: ResetSignIn(),
     ApprovalKind.TARIFF: SetTariff(),
+    ApprovalKind.ERASURE: ErasePerson(),
 }
 
 BY_ASKER: Mapping[str, str] = {
@@ -54,6 +56,10 @@ BY_ASKER: Mapping[str, str] = {
     ApprovalKind.REGISTER: (
         "The owner of the package imports it with manage.py import ocf --approval and "
         "the id of this request."
+    ),
+    ApprovalKind.ERASURE: (
+        "The requester runs manage.py erase_person --approval with the id of this "
+        "request."
     ),
 }
 """What an approval does not carry out at once, and what follows."""

@@ -302,10 +302,10 @@ def may_collect(request: HttpRequest, asked: ApprovalRequest) -> bool:
     """Whether this user may carry out an approved request.
 
     The requester may. No one else may collect a key, because the page shows it. A
-    register needs its package, which no page has. Any other action follows its approval
-    at once: where that failed, an approver may try again.
+    register needs its package, which no page has, and an erasure takes long. Any other
+    action follows its approval at once: where that failed, an approver may try again.
     """
-    if asked.kind == ApprovalKind.REGISTER:
+    if asked.kind in (ApprovalKind.REGISTER, ApprovalKind.ERASURE):
         return False
     if request.user.pk == asked.filed_by_id:
         return True
