@@ -374,8 +374,14 @@ def test_a_name_is_shown_as_written_and_moves_nothing(back_office, running_serve
 
 
 PRESSED = """
-[...document.querySelectorAll("button, input:not([type=hidden]), select, nav, header")]
+[...document.querySelectorAll("button, input:not([type=hidden]), select, nav, header,"
+    + "form label, .actions, #changelist-search")]
     .filter((one) => one.checkVisibility()).map((one) => one.outerHTML.slice(0, 120))
+"""
+SIZES = """
+[...new Set([...document.querySelectorAll("#result_list tbody :is(td, th, td *, th a)")]
+    .filter((one) => one.checkVisibility() && one.innerText.trim())
+    .map((one) => getComputedStyle(one).fontSize))]
 """
 PRINTED = [
     "", "accounts/account/", "accounts/user/", "issuers/legacyshareholder/",
@@ -400,6 +406,8 @@ def test_paper_has_the_facts_alone_and_all_of_them(back_office, running_server):
         found += [(path, control) for control in back_office.evaluate(PRESSED)]
         wide = back_office.evaluate("document.documentElement.scrollWidth")
         found += [(path, wide)] * (wide > width)
+        sizes = back_office.evaluate(SIZES)
+        found += [(path, sizes)] * (is_list and len(sizes) != 1)
     assert found == []
 
 
