@@ -17,9 +17,14 @@ AS $$
 DECLARE
     wrong uuid;
 BEGIN
+    -- Of few columns, and each few rows in a part of their own: a list reads them again
+    -- for each of its orders.
     WITH events AS MATERIALIZED (
-        SELECT e.* FROM trading_orderevent e
+        SELECT e.number, e.order_id, e.kind, e.price, e.remaining, e.reason
+        FROM trading_orderevent e
         WHERE e.token_id = of_token AND e.number > since_event
+    ), stopped AS MATERIALIZED (
+        SELECT e.order_id FROM events e WHERE e.reason IN ('FILL_OR_KILL', 'SELF_TRADE')
     ), met AS MATERIALIZED (
         -- A maker's price is lower the better it is, on both sides.
         SELECT x.sequence, t.id AS taker, t.priority AS came, m.priority, m.side,
@@ -47,11 +52,18 @@ BEGIN
                 (array_agg(m.priority ORDER BY m.sequence DESC))[1] AS priority
             FROM met m WHERE m.taker = e.order_id
         ) f ON TRUE
-        LEFT JOIN events s ON s.order_id = e.order_id
-            AND s.reason IN ('FILL_OR_KILL', 'SELF_TRADE')
-        CROSS JOIN LATERAL (SELECT s.number IS NULL
-            AND e.remaining > coalesce(f.units, 0) AS rests) r
+        CROSS JOIN LATERAL (SELECT e.remaining > coalesce(f.units, 0)
+            AND e.order_id NOT IN (SELECT s.order_id FROM stopped s) AS rests) r
         WHERE e.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED')
+    ), gone AS MATERIALIZED (
+        SELECT m.side, m.price, m.priority, m.came FROM met m
+        UNION ALL
+        SELECT o.side, CASE o.side WHEN 1 THEN o.limit_price ELSE -o.limit_price END,
+            o.priority, e.number
+        FROM events e
+        CROSS JOIN LATERAL (
+            SELECT * FROM trading_order x WHERE x.id = e.order_id LIMIT 1) o
+        WHERE e.kind = 'ORDER_CANCELLED' AND e.reason = 'NOT_ELIGIBLE'
     )
     SELECT j.order_id INTO wrong FROM (
         -- Ordered, each of these two is a look-up in the index of the queues.
@@ -75,16 +87,8 @@ BEGIN
             ORDER BY q.limit_price DESC, q.priority LIMIT 1) q
         WHERE t.side = 1
         UNION ALL
-        SELECT t.order_id FROM taken t JOIN (
-            SELECT m.side, m.price, m.priority, m.came FROM met m
-            UNION ALL
-            SELECT o.side, CASE o.side WHEN 1 THEN o.limit_price ELSE -o.limit_price END,
-                o.priority, e.number
-            FROM events e
-            CROSS JOIN LATERAL (
-                SELECT * FROM trading_order x WHERE x.id = e.order_id LIMIT 1) o
-            WHERE e.kind = 'ORDER_CANCELLED' AND e.reason = 'NOT_ELIGIBLE'
-        ) m ON m.side <> t.side AND m.came > t.number AND m.priority < t.number
+        SELECT t.order_id FROM taken t
+        JOIN gone m ON m.side <> t.side AND m.came > t.number AND m.priority < t.number
             AND (m.price, m.priority) < (t.last_price, t.last_priority)
         WHERE t.last_price IS NOT NULL
         UNION ALL
