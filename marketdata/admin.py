@@ -9,23 +9,24 @@ class FixSessionAdmin(admin.ModelAdmin):
     """fix_session issue binds CompIDs, and prints how to log on with them."""
 
     list_display = [
-        "comp_id", "partner", "health", "sources", "connected_since",
+        "comp_id", "partner", "is_drop_copy", "health", "sources", "connected_since",
         "last_heartbeat_at", "last_logout_reason", "messages_sent",
     ]  # fmt: skip
     list_select_related = ["partner"]
     list_filter = [
-        "enabled", ("connected_since", admin.EmptyFieldListFilter), "partner"
+        "enabled", "is_drop_copy", ("connected_since", admin.EmptyFieldListFilter),
+        "partner",
     ]  # fmt: skip
     search_fields = ["^comp_id", "^partner__login", "partner__name"]
     ordering = ["comp_id"]
     fields = [
-        "comp_id", "partner", "enabled", "sources", "book_sequence",
+        "comp_id", "partner", "is_drop_copy", "enabled", "sources", "book_sequence",
         "created_at", "connected_since", "last_heartbeat_at", "last_logout_reason",
         "messages_sent",
     ]  # fmt: skip
     readonly_fields = [
-        "comp_id", "partner", "created_at", "connected_since", "last_heartbeat_at",
-        "last_logout_reason", "messages_sent",
+        "comp_id", "partner", "is_drop_copy", "created_at", "connected_since",
+        "last_heartbeat_at", "last_logout_reason", "messages_sent",
     ]  # fmt: skip
 
     @admin.display(description="health")

@@ -308,6 +308,7 @@ def test_the_protocol_of_fix_loads_the_standard_library_only():
         "marketdata",
         "marketdata.fix",
         "marketdata.fix.protocol",
+        "marketdata.fix.protocol.execution_layouts",
         "marketdata.fix.protocol.instrument_layouts",
         "marketdata.fix.protocol.instruments",
         "marketdata.fix.protocol.layouts",

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.conf import settings
 
+from accounts.access import Scope
 from marketdata.books.livebook import Facts, LiveBook, TradeRow
 from marketdata.books.orderbook import Ladder, Level, difference
 from marketdata.fix.acceptor import (
@@ -146,6 +147,7 @@ def logouts() -> list[str]:
             address="your address",
             since="its time",
             tag=96,
+            scope=f"{Scope.MARKETDATA_READ}, or of a drop copy {Scope.TRADING_READ}",
         )
         for text in LOGOUTS
     ]

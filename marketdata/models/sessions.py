@@ -29,7 +29,9 @@ class NotBound(Exception):
 
 
 class FixSessionQuerySet(models.QuerySet["FixSession"]):
-    def bind(self, partner: Partner, count: int = 1) -> list["FixSession"]:
+    def bind(
+        self, partner: Partner, count: int = 1, is_drop_copy: bool = False
+    ) -> list["FixSession"]:
         """Give a partner the first free CompIDs of the pool: all of them or none.
 
         Raises:
@@ -53,7 +55,8 @@ class FixSessionQuerySet(models.QuerySet["FixSession"]):
                     continue
                 # If another transaction is binding it, take the next one.
                 session, created = self.get_or_create(
-                    comp_id=comp_id, defaults={"partner": partner}
+                    comp_id=comp_id,
+                    defaults={"partner": partner, "is_drop_copy": is_drop_copy},
                 )
                 if created:
                     bound.append(session)
@@ -105,6 +108,14 @@ class FixSession(models.Model):
         default=False,
         help_text="Whether W and X carry the book's sequence number, in a tag outside "
         "FIX 4.4.",
+    )
+    is_drop_copy = models.BooleanField(
+        "drop copy",
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="Whether it gets reports of the partner's orders instead of market "
+        "data.",
     )
     sources = ArrayField(
         NetworkField(),

@@ -232,6 +232,7 @@ def fix_page() -> str:
         "port": settings.FIX_PORT,
         "contact": contact(),
         "conflation": settings.FIX_CONFLATION_MS,
+        "event_days": settings.PARTNER_API_EVENT_DAYS,
         **first_test(),
         "layouts": layouts.LAYOUTS,
         "session_rules": rules.SESSION_RULES,

@@ -105,6 +105,7 @@ def test_other_commands_work_on_the_running_sandbox(running_system):
         "key": described["key"],
         "staff": described["staff"],
         "compIDs": fix["compIDs"],
+        "dropCopyCompIDs": fix["dropCopyCompIDs"],
     }
     assert (fix["host"], fix["targetCompID"]) == ("localhost", "PARTNERAPI")
     watched = subprocess.run(

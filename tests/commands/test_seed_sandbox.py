@@ -310,18 +310,20 @@ def test_the_demo_partner_may_log_on_to_the_feed(seeded):
     assert list(sessions) == [
         ("PARTNER001", "demo", OPENING),
         ("PARTNER002", "demo", OPENING),
+        ("PARTNER003", "demo", OPENING),
     ]
+    assert FixSession.objects.get(is_drop_copy=True).comp_id == "PARTNER003"
     FixSession.objects.all().delete()
     assert seed() == seeded | {"keys": {}}
-    assert FixSession.objects.filter(partner__login="demo").count() == 2
+    assert FixSession.objects.filter(partner__login="demo").count() == 3
 
 
 def test_partners_for_load_are_added_up_to_a_number(seeded, settings):
-    settings.FIX_SESSIONS = 7
+    settings.FIX_SESSIONS = 8
     two = seed("--fix-sessions=2")["fix"]
     assert [(each["compID"], each["login"]) for each in two] == [
-        ("PARTNER003", "fix_0001"),
-        ("PARTNER004", "fix_0002"),
+        ("PARTNER004", "fix_0001"),
+        ("PARTNER005", "fix_0002"),
     ]
     for each in two:
         key = ApiKey.objects.authenticate(each["key"], timezone.now())
@@ -331,12 +333,12 @@ def test_partners_for_load_are_added_up_to_a_number(seeded, settings):
     again = seed("--fix-sessions=2")
     assert (again["fix"], again["partners"]) == ([], 5)
     assert [each["compID"] for each in seed("--fix-sessions=4")["fix"]] == [
-        "PARTNER005",
         "PARTNER006",
+        "PARTNER007",
     ]
-    with pytest.raises(CommandError, match="The pool of 7 CompIDs has only 0 left"):
+    with pytest.raises(CommandError, match="The pool of 8 CompIDs has only 0 left"):
         seed("--fix-sessions=6")
-    assert FixSession.objects.count() == 6
+    assert FixSession.objects.count() == 7
 
 
 def test_is_the_same_in_every_sandbox(seeded):

@@ -66,6 +66,7 @@ class Acceptor:
             self.feed.is_alive
             and self.supervisor.thread.is_alive()
             and self.listener.thread.is_alive()
+            and self.sessions.copies.is_sound
         )
 
     def stop(self) -> None:

@@ -162,6 +162,7 @@ class Listener:
         for task in self.tasks:
             task.cancel("the acceptor stops")
         await asyncio.gather(*self.tasks, return_exceptions=True)
+        await self.sessions.copies.stop()
 
     async def accept(self) -> None:
         while True:

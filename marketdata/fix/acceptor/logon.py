@@ -13,6 +13,7 @@ from django.conf import settings
 from accounts.access import Caller, Scope, Unauthenticated
 from accounts.keys.models import ApiKey
 from issuers.callers import caller_of
+from issuers.models.events import newest_events
 from marketdata.fix.acceptor.failed_logons import FailedLogons
 from marketdata.fix.protocol.rules import DATA_FIELD
 from marketdata.fix.protocol.wire import DATA_FIELDS
@@ -32,8 +33,8 @@ CREDENTIALS_REFUSED = (
     "and the CompID assigned to you."
 )
 SCOPE_REFUSED = (
-    f"This API key lacks the scope {Scope.MARKETDATA_READ}; ask your account manager "
-    "for a key that has it."
+    "This API key lacks the scope {scope}; ask your account manager for a key that "
+    "has it."
 )
 KEY_ENDED = (
     "The API key of this session is no longer live: it was revoked, it expired, or "
@@ -76,20 +77,28 @@ class Admission:
     """An admitted Logon, and the caller on whose behalf it acts.
 
     `caller` follows the database as long as the session lives. `is_numbered`: the
-    CompID gets BookSequence(5083). `lease`: its generation, in a group. The session's
-    log lines have the `request_id`.
+    CompID gets BookSequence(5083). `last_event`: of a drop copy, the partner's last
+    event before it; None: the CompID gets market data. `lease`: its generation, in a
+    group. The session's log lines have the `request_id`.
     """
 
     comp_id: str
     key_id: str
     caller: Caller
     is_numbered: bool = False
+    last_event: int | None = None
     lease: int = 0
     request_id: str | None = field(default_factory=json_lines.request_id.get)
 
     @property
     def login(self) -> str:
         return self.caller.login
+
+    @property
+    def scope(self) -> Scope:
+        """The scope without which the session ends."""
+        is_copy = self.last_event is not None
+        return Scope.TRADING_READ if is_copy else Scope.MARKETDATA_READ
 
 
 def check_rules(logon: Mapping[int, str], now: datetime) -> None:
@@ -176,7 +185,7 @@ def token_of(logon: Mapping[int, str]) -> str:
 
 
 def verify(logon: Mapping[int, str], address: Address, now: datetime) -> Admission:
-    """Admit a Logon by its key, CompID and address; three statements.
+    """Admit a Logon by its key, CompID and address; three statements, or four.
 
     The CompID is looked up only after the key has been verified. So without a key,
     neither text nor timing reveals whether a CompID exists.
@@ -199,14 +208,19 @@ def verify(logon: Mapping[int, str], address: Address, now: datetime) -> Admissi
         raise LogonRefused(SWITCHED_OFF)
     if not session.may_come_from(address):
         raise LogonRefused(ELSEWHERE.format(address=address))
-    if Scope.MARKETDATA_READ not in key.scopes:
-        raise LogonRefused(SCOPE_REFUSED)
-    return Admission(
+    caller = caller_of(key)
+    admission = Admission(
         comp_id=session.comp_id,
         key_id=str(key.pk),
-        caller=caller_of(key),
+        caller=caller,
         is_numbered=session.book_sequence,
     )
+    if session.is_drop_copy:
+        last_events = newest_events([caller.partner_id])
+        admission.last_event = last_events.get(caller.partner_id, 0)
+    if admission.scope not in caller.scopes:
+        raise LogonRefused(SCOPE_REFUSED.format(scope=admission.scope))
+    return admission
 
 
 class Admissions:

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from marketdata.books.feed import Feed, LiveBook
 from marketdata.fix.acceptor.conflation import Conflation
+from marketdata.fix.acceptor.copies import DropCopy, ReportRequest
 from marketdata.fix.acceptor.inquiries import (
     Inquiries,
     hidden_status,
@@ -44,6 +45,8 @@ from marketdata.fix.protocol.rules import (
     MOST_EARLY,
     MOST_UNSENT_BYTES,
     MOST_UNSENT_TRADES,
+    NO_ORDERS,
+    READ_ONLY,
     REQUEST_ID_RULE,
     REQUEST_IDS,
     SLOW_CONSUMER,
@@ -110,6 +113,8 @@ class LiveSession:
         self.subscriptions = Subscriptions(conflation, self, admission.is_numbered)
         self.inquiries = Inquiries(feed, self.may_see)
         self.standing = StandingRequests()
+        # Instead of market data.
+        self.copy: DropCopy | None = None
         # The first messages that the client missed, and those that follow the last.
         self.gaps: deque[tuple[int, int]] = deque()
         # Whether a look at everything is about to happen, or the window ended one.
@@ -227,11 +232,16 @@ class LiveSession:
         if action == STREAM:
             self.standing.keep(key, ask, reply)
 
+    def on_report_request(self, request: ReportRequest) -> None:
+        assert self.copy
+        self.copy.ask(request)
+
     def on_unsupported_message(
         self, number: str, message_type: str, reference: str
     ) -> None:
         self.refused = message_type, reference
-        self.answer("j", [business_reject(number, message_type, reference)])
+        text = NO_ORDERS if self.copy else READ_ONLY
+        self.answer("j", [business_reject(number, message_type, reference, text=text)])
 
     def on_bad_request_id(
         self, number: str, message_type: str, tag: int, request_id: str
@@ -250,7 +260,8 @@ class LiveSession:
     def on_gap(self, first: int, following: int) -> None:
         """The client missed messages, by their MsgSeqNum(34).
 
-        Instead, a W of each book and the trades of the gap are sent.
+        Instead, a W of each book and the trades of the gap are sent, and the reports
+        of a drop copy.
         """
         self.window.lose_probe()
         self.gaps.append((first, following))
@@ -322,6 +333,8 @@ class LiveSession:
         # A logged-out session would also refuse the CompID's next Logon.
         self.engine_session.allow_logons()
         self.subscriptions.close()
+        if self.copy:
+            self.copy.close()
         self.ended.set()
 
     # What is sent.
@@ -373,6 +386,8 @@ class LiveSession:
             gap = self.gaps.popleft()
             for subscription in subscriptions:
                 subscription.lose(*gap)
+            if self.copy:
+                self.copy.lose(*gap)
         for subscription in subscriptions:
             subscription.forget_read(acknowledged)
         while self.answers and self.may_send:
@@ -380,6 +395,8 @@ class LiveSession:
             self.queued -= len(answer.body.data)
             self.send(answer)
         self.is_behind = False
+        if self.copy:
+            self.send_reports(self.copy, acknowledged)
         self.send_books(subscriptions)
 
     def send_books(self, subscriptions: Iterable[Subscription]) -> None:
@@ -419,6 +436,14 @@ class LiveSession:
                 self.tell_status(subscription)
             if subscription.is_once:
                 return
+
+    def send_reports(self, copy: DropCopy, acknowledged: int) -> None:
+        """Send the reports that are ready, as far as the window allows."""
+        copy.forget_read(acknowledged)
+        while self.may_send and (report := copy.next_report()):
+            number = self.outbound.number
+            self.send(OutgoingMessage("8", *report))
+            copy.note(number, self.window.sent)
 
     def tell_news(self) -> None:
         """Repeat answers that have changed, and send changed states."""

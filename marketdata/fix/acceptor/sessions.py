@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from marketdata.books.feed import Feed, LiveBook
 from marketdata.fix.acceptor.conflation import Conflation
+from marketdata.fix.acceptor.copies import Copies
 from marketdata.fix.acceptor.logon import Admission, LogonRefused
 from marketdata.fix.acceptor.outbound import Outbound
 from marketdata.fix.acceptor.session import EngineSession, LiveSession
@@ -49,6 +50,7 @@ class Sessions:
         self.conflation = conflation
         self.comp_ids = comp_ids
         self.loop = loop
+        self.copies = Copies(loop)
         self.live: dict[str, LiveSession] = {}
         self.sent_before: dict[str, int] = dict.fromkeys(comp_ids, 0)
         self.reasons: dict[str, str] = dict.fromkeys(comp_ids, "")
@@ -73,6 +75,13 @@ class Sessions:
         session = LiveSession(
             admission, self.feed, self.conflation, engine_session, outbound
         )
+        if admission.last_event is not None:
+            session.copy = self.copies.add(
+                admission.comp_id,
+                admission.caller.partner_id,
+                admission.last_event,
+                session,
+            )
         self.live[admission.comp_id] = session
         return session
 

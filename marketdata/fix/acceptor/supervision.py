@@ -14,7 +14,6 @@ from django.db.models import OuterRef
 from django.utils import timezone
 from redis.exceptions import RedisError
 
-from accounts.access import Scope
 from accounts.keys.models import ApiKey
 from accounts.keys.uses import uses
 from issuers.callers import callers_of
@@ -175,8 +174,8 @@ def reasons_to_end(live: Sequence[Admission], at: datetime) -> dict[str, str]:
         caller, comp_ids = callers[admission.key_id]
         if admission.comp_id not in comp_ids:
             ended[admission.comp_id] = SWITCHED_OFF
-        elif Scope.MARKETDATA_READ not in caller.scopes:
-            ended[admission.comp_id] = SCOPE_REFUSED
+        elif admission.scope not in caller.scopes:
+            ended[admission.comp_id] = SCOPE_REFUSED.format(scope=admission.scope)
         else:
             admission.caller = caller
     return ended

@@ -169,6 +169,20 @@ class Client(Initiator):
             missing.discard(answer.get(55))
         return [self.books[symbol] for symbol in symbols]
 
+    def request_reports(self, last: int) -> None:
+        """Request a drop copy's reports from behind ExecID(17) `last`; 0: all.
+
+        The reports that came before the answer are among those that follow it.
+
+        Raises:
+            Refused, NoAnswer, and what `receive` raises.
+        """
+        request = f"COPY{next(self.numbers)}"
+        self.send("AD", (568, request), (569, 1), (263, 1), (17, last))
+        answer = self.answer(lambda m: m.type == "AQ" and m.get(568) == request)
+        if answer.get(750) != "0":
+            raise Refused(answer)
+
     def answer(self, wanted: Callable[[Message], bool]) -> Message:
         """The next wanted message; raises Refused if a reject comes first."""
         deadline = time.monotonic() + ANSWER_SECONDS

@@ -48,9 +48,13 @@ def price(cents: int) -> str:
 
 def identity(instrument: Instrument) -> str:
     """Symbol(55), SecurityID(48) and SecurityIDSource(22)."""
-    if instrument.isin:
-        return f"55={instrument.symbol}\x0148={instrument.isin}\x0122=4\x01"
-    return f"55={instrument.symbol}\x0148={instrument.token_id}\x0122=8\x01"
+    return identity_of(instrument.symbol, instrument.isin, instrument.token_id)
+
+
+def identity_of(symbol: str, isin: str | None, token_id: UUID) -> str:
+    if isin:
+        return f"55={symbol}\x0148={isin}\x0122=4\x01"
+    return f"55={symbol}\x0148={token_id}\x0122=8\x01"
 
 
 def cfi(instrument: Instrument) -> str:

@@ -4,6 +4,7 @@
 only.
 """
 
+from marketdata.fix.protocol.execution_layouts import LAYOUTS as EXECUTION_LAYOUTS
 from marketdata.fix.protocol.instrument_layouts import LAYOUTS as INSTRUMENT_LAYOUTS
 from marketdata.fix.protocol.rules import (
     BOOK_SEQUENCE,
@@ -241,6 +242,7 @@ LAYOUTS = (
         ),
     ),
     *INSTRUMENT_LAYOUTS,
+    *EXECUTION_LAYOUTS,
     Layout(
         "j",
         "BusinessMessageReject",

@@ -101,6 +101,18 @@ LOGON_WITHIN = (
 )
 READ_ONLY = "read-only market data session: this message type is not supported"
 
+NO_ORDERS = (
+    "drop copy: of application messages only TradeCaptureReportRequest(AD) is supported"
+)
+EXEC_ID_RULE = (
+    "ExecID(17) must be that of the last report that you have processed, or 0 for all"
+)
+NO_SUCH_EVENT = "ExecID(17) is higher than that of your last event, {last}"
+PRUNED_EVENTS = (
+    "Events up to {pruned} are no longer kept: read your orders in GraphQL, and "
+    "request reports with ExecID(17)={pruned}"
+)
+
 MD_REJECT_REASONS = {
     "0": "Unknown symbol, or a token that your integration account may not see",
     "1": "MDReqID(262) is in use by a subscription of this session",

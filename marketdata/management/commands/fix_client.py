@@ -19,6 +19,7 @@ from rich.table import Table
 from marketdata.fix.client.advice import explain
 from marketdata.fix.client.client import Client, Refused
 from marketdata.fix.client.initiator import FixFailure, tls_context
+from marketdata.fix.client.program import execution_line, reports
 from marketdata.fix.client.replica import Inconsistent
 from marketdata.fix.protocol.instruments import price
 from marketdata.fix.protocol.rules import DEEPEST
@@ -39,18 +40,21 @@ def depth(text):
 
 
 class Command(CommandWithExamples):
-    help = """Try the FIX feed: log on, list the instruments, watch order books.
+    help = """Try the FIX feed: log on, list the instruments, watch books or orders.
 
 Without symbols it lists the instruments and ends; with symbols it shows their books
-live until Ctrl-C, which logs out. Without options it logs on to the sandbox that
-`manage.py up` runs. It needs no database. Put your key into the environment variable
-FIX_KEY: an option is visible in the process list and in your shell's history.
+live until Ctrl-C, which logs out. With --drop-copy it prints a line for each report of
+an order; the CompID must be one of a drop copy. Without options it logs on to the
+sandbox that `manage.py up` runs. It needs no database. Put your key into the
+environment variable FIX_KEY: an option is visible in the process list and in your
+shell's history.
 
 examples:
   manage.py fix_client
   manage.py fix_client LUMA VERD --depth 5 --trades
   manage.py fix_client LUMA --json
   manage.py fix_client LUMA --raw
+  manage.py fix_client --drop-copy --comp-id PARTNER003 --after 0
   FIX_KEY=service-apikey_… manage.py fix_client --host fix.example.com --port 9878 \\
       --comp-id PARTNER001
 """
@@ -102,6 +106,16 @@ examples:
             help=f"levels per side, 1 to {DEEPEST}; default: %(default)s",
         )
         parser.add_argument("--trades", action="store_true", help="show trades, too")
+        parser.add_argument(
+            "--drop-copy", action="store_true", help="print reports of orders"
+        )
+        parser.add_argument(
+            "--after",
+            type=int,
+            metavar="EXECID",
+            help="with --drop-copy: the last ExecID(17) that you have, 0 for all "
+            "reports; without it, only new ones",
+        )
         shape = parser.add_mutually_exclusive_group()
         shape.add_argument(
             "--raw",
@@ -113,17 +127,31 @@ examples:
             "--json",
             action="store_true",
             dest="as_json",
-            help="print JSON lines: the instruments, or one snapshot of each book",
+            help="print JSON lines: the instruments, one snapshot of each book, or "
+            "the fields of each report",
         )
 
-    def handle(self, *, symbols, depth, trades, raw, as_json, **options):
+    def handle(
+        self,
+        *,
+        symbols,
+        depth,
+        trades,
+        drop_copy,
+        after,
+        raw,
+        as_json,
+        **options,
+    ):
         self.raw = raw
         client = self.client(**options)
         # On SIGTERM it logs out as after Ctrl-C.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             with client:
-                if not symbols:
+                if drop_copy:
+                    self.follow_orders(client, after, as_json)
+                elif not symbols:
                     self.list_instruments(client, as_json)
                 elif as_json:
                     self.show_snapshot(client, symbols, depth)
@@ -200,6 +228,14 @@ examples:
             f"manage.py fix_client {instruments[0].symbol if count else 'SYMBOL'}"
         )
 
+    def follow_orders(self, client, after, as_json):
+        for report in reports(client, after):
+            if not self.raw:
+                fields = {str(tag): value for tag, value in report.fields}
+                line = json.dumps(fields) if as_json else execution_line(report)
+                self.stdout.write(line)
+                self.stdout.flush()
+
     def show_snapshot(self, client, symbols, depth):
         books = client.snapshots(symbols, depth=depth)
         described = [
@@ -247,7 +283,12 @@ examples:
         )
 
     def of_refusal(self, refusal):
-        rejected = {"3": "The acceptor's engine", "j": "The acceptor", "Y": "The feed"}
+        rejected = {
+            "3": "The acceptor's engine",
+            "j": "The acceptor",
+            "Y": "The feed",
+            "AQ": "The drop copy",
+        }
         text = f"{rejected[refusal.answer.type]} refused the request: {refusal}"
         if refusal.answer.get(281) == UNKNOWN_SYMBOL:
             text += (

@@ -32,6 +32,7 @@ have {MOST_SESSIONS}. It logs on with its API key; `key issue` makes one.
 examples:
   manage.py fix_session issue acme
   manage.py fix_session issue acme --count 1
+  manage.py fix_session issue acme --count 1 --drop-copy
   manage.py fix_session issue acme --dry-run
 """
 
@@ -44,7 +45,13 @@ examples:
             help="how many more CompIDs; default: %(default)s",
         )
 
-    def handle(self, *, login, count, dry_run, **options):
+        parser.add_argument(
+            "--drop-copy",
+            action="store_true",
+            help="they get reports of the partner's orders instead of market data",
+        )
+
+    def handle(self, *, login, count, drop_copy, dry_run, **options):
         try:
             partner = Partner.objects.get(login=login)
         except Partner.DoesNotExist:
@@ -54,7 +61,7 @@ examples:
             ) from None
         try:
             with transaction.atomic():
-                bound = FixSession.objects.bind(partner, count)
+                bound = FixSession.objects.bind(partner, count, drop_copy)
                 transaction.set_rollback(dry_run)
         except NotBound as error:
             raise CommandError(f"{error} Nothing was assigned.") from None
@@ -62,10 +69,11 @@ examples:
         if dry_run:
             return f"{comp_ids} would be assigned to {login}{DRY_RUN}"
         keys = ApiKey.objects.live(timezone.now()).filter(partner=partner)
-        if not keys.filter(scopes__contains=[Scope.MARKETDATA_READ]).exists():
+        scope = Scope.TRADING_READ if drop_copy else Scope.MARKETDATA_READ
+        if not keys.filter(scopes__contains=[scope]).exists():
             self.stderr.write(
-                f"{login} has no active key with the scope {Scope.MARKETDATA_READ}: "
-                f"manage.py key issue {login} --scope {Scope.MARKETDATA_READ}",
+                f"{login} has no active key with the scope {scope}: "
+                f"manage.py key issue {login} --scope {scope}",
                 self.style.WARNING,
             )
         host = settings.FIX_HOST

@@ -9,6 +9,7 @@ from partnerapi.core.commands import CommandWithExamples, text_table
 COLUMNS = (
     "compID",
     "login",
+    "dropCopy",
     "state",
     "sources",
     "connectedSince",
@@ -51,6 +52,7 @@ def session_row(session):
     return {
         "compID": session.comp_id,
         "login": session.partner.login,
+        "dropCopy": session.is_drop_copy,
         "state": state(session),
         "sources": ", ".join(session.sources),
         "connectedSince": time_text(session.connected_since),

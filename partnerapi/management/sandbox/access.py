@@ -50,18 +50,23 @@ class Command(BaseCommand):
             sent_at=None, change__change__source__in=MAKING
         ).update(sent_at=timezone.now())
         write_fix_sessions()
-        comp_ids = list(
-            FixSession.objects.filter(partner__login=DEMO, enabled=True).values_list(
-                "comp_id", flat=True
+        sessions = FixSession.objects.filter(partner__login=DEMO, enabled=True)
+        comp_ids, copies = (
+            list(
+                sessions.filter(is_drop_copy=is_drop_copy).values_list(
+                    "comp_id", flat=True
+                )
             )
+            for is_drop_copy in (False, True)
         )
         if as_json:
             staff = {"login": STAFF, "colleague": COLLEAGUE, "password": password}
-            return json.dumps({"key": key, "staff": staff, "compIDs": comp_ids})
+            fix = {"compIDs": comp_ids, "dropCopyCompIDs": copies}
+            return json.dumps({"key": key, "staff": staff} | fix)
         return (
             f"login     {STAFF} or {COLLEAGUE}\n"
             f"password  {password}\nkey       {key}\n"
-            f"CompIDs   {', '.join(comp_ids)}"
+            f"CompIDs   {', '.join(comp_ids)}; drop copy: {', '.join(copies)}"
         )
 
     def staff_password(self):

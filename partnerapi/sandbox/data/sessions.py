@@ -1,4 +1,4 @@
-"""CompIDs for the sandbox's partners: two to try the feed with, any number for load."""
+"""CompIDs for the sandbox's partners: to try the feed and a drop copy, and for load."""
 
 from typing import NamedTuple
 
@@ -22,17 +22,23 @@ class FixAccess(NamedTuple):
 
 
 def write_fix_sessions() -> bool:
-    """Give the partner `demo` CompIDs; False where it has some, or is gone.
+    """Give the partner `demo` CompIDs; False where it has all, or is gone.
 
     Raises:
         NotBound: the pool has none left.
     """
-    demo = Partner.objects.filter(login=DEMO, fix_sessions=None).first()
+    demo = Partner.objects.filter(login=DEMO).first()
     if demo is None:
         return False
-    FixSession.objects.bind(demo, USUAL_SESSIONS)
-    FixSession.objects.filter(partner=demo).update(created_at=OPENING)
-    return True
+    sessions = FixSession.objects.filter(partner=demo)
+    changed = False
+    for is_drop_copy, count in ((False, USUAL_SESSIONS), (True, 1)):
+        if not sessions.filter(is_drop_copy=is_drop_copy).exists():
+            FixSession.objects.bind(demo, count, is_drop_copy)
+            changed = True
+    if changed:
+        sessions.update(created_at=OPENING)
+    return changed
 
 
 def extend_fix_sessions(total: int) -> list[FixAccess]:

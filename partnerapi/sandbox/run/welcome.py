@@ -74,6 +74,7 @@ class Running:
                 "port": self.fix_port,
                 "targetCompID": settings.FIX_COMP_ID,
                 "compIDs": self.access["compIDs"],
+                "dropCopyCompIDs": self.access["dropCopyCompIDs"],
                 "client": f"FIX_KEY={self.access['key']} {self.watch}",
             },
         }
@@ -88,12 +89,14 @@ class Running:
             place = shlex.quote(str(directory))
             exports += f"export PARTNER_API_DIRECTORY={place}\n"
         comp_ids = " or ".join(self.access["compIDs"])
+        copies = " or ".join(self.access["dropCopyCompIDs"])
         return (
             f"\nEverything answers, after {seconds:.0f} s.\n\n  Start page   "
             f"{address}/\n  GraphQL      {address}/graphql\n  GraphiQL     "
             f"{address}/graphiql\n  Reference    {address}/docs/schema\n  FIX "
             f"4.4      localhost, port {self.fix_port}; {address}/docs/fix\n    "
-            f"49         {comp_ids}\n    56         {settings.FIX_COMP_ID}\n    "
+            f"49         {comp_ids}; {copies} for a drop copy\n    "
+            f"56         {settings.FIX_COMP_ID}\n    "
             f"554        the key\n  Back office  {address}/admin/\n    login      "
             f"{staff['login']}\n    colleague  {staff['colleague']}, to approve the "
             f"login's requests\n    password   {staff['password']}\n  Key          "

@@ -180,6 +180,7 @@ def test_lists_sessions_and_how_they_fare(acme):
     assert rows[0] == {
         "compID": "PARTNER001",
         "login": "acme_co",
+        "dropCopy": False,
         "state": "connected",
         "sources": "",
         "connectedSince": "2026-03-02T09:30:00Z",
@@ -193,7 +194,7 @@ def test_lists_sessions_and_how_they_fare(acme):
     ]
     table = run("fix_session", "list", "--partner=zeta").splitlines()
     assert [line.split() for line in table[1:]] == [
-        [three.comp_id, "zeta", "not", "connected", "-", "-", "-", "0", "-"]
+        [three.comp_id, "zeta", "False", "not", "connected", "-", "-", "-", "0", "-"]
     ]
     with pytest.raises(CommandError, match="no integration account absent"):
         run("fix_session", "list", "--partner=absent")

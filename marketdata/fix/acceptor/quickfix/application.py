@@ -8,6 +8,7 @@ from typing import Any
 
 import quickfix as fix
 
+from marketdata.fix.acceptor.copies import ReportRequest
 from marketdata.fix.acceptor.inquiries import Inquiries
 from marketdata.fix.acceptor.requests import (
     ENTRY_TYPES,
@@ -39,6 +40,8 @@ MAY_PASS = (
 """Exceptions that QuickFIX answers to the partner."""
 REQUESTS = {"V": 262, "x": 320, "c": 320, "e": 324, "g": 335}
 """The requests that are answered, and the tags of their ids."""
+REQUESTS_OF_COPIES = {"AD": 568}
+"""Those of a drop copy."""
 REFERENCES = {
     **dict.fromkeys(["D", "F", "G", "H", "q", "AB", "AC"], (11,)),
     **dict.fromkeys(["s", "t", "u"], (548,)),
@@ -61,6 +64,7 @@ REFERENCES = {
 }
 """Orders, quotes and requests that partners send to other sessions, and the tags of
 their ids: refused with j. Any other type is refused with a Reject(3)."""
+TYPES = REFERENCES.keys() | REQUESTS.keys()
 
 
 def guard_callback(callback: Callable[..., None]) -> Callable[..., None]:
@@ -172,8 +176,9 @@ class FeedApplication(fix.Application):
         session.charge_rate()
         header = message.getHeader()
         message_type, number = header.getField(35), header.getField(34)
-        request_tag = REQUESTS.get(message_type)
-        if request_tag is None and message_type not in REFERENCES:
+        requests = REQUESTS_OF_COPIES if session.copy else REQUESTS
+        request_tag = requests.get(message_type)
+        if request_tag is None and message_type not in TYPES:
             raise fix.UnsupportedMessageType
         reference = reference_of(message, message_type)
         action = text(message, 263)
@@ -187,6 +192,8 @@ class FeedApplication(fix.Application):
             session.on_bad_request_id(number, message_type, request_tag, reference)
         elif message_type == "V":
             session.on_market_data_request(market_data_request(message))
+        elif message_type == "AD":
+            session.on_report_request(report_request(message))
         else:
             key = message_type, reference
             ask = inquiry(session.inquiries, message, message_type)
@@ -232,6 +239,10 @@ def market_data_request(message: fix.Message) -> MarketDataRequest:
             for entry in entries(message, fix.Group(146, 55), MOST_INSTRUMENTS)
         ),
     )
+
+
+def report_request(message: fix.Message) -> ReportRequest:
+    return ReportRequest(*(text(message, tag) for tag in (568, 569, 263, 17)))
 
 
 def inquiry(

@@ -32,6 +32,7 @@ from tests.characters import World
 pytestmark = pytest.mark.django_db
 
 NOW = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
+NO_MARKET_DATA = SCOPE_REFUSED.format(scope=Scope.MARKETDATA_READ)
 HERE, ELSEWHERE = address_of("192.0.2.7"), address_of("192.0.2.8")
 
 
@@ -145,7 +146,7 @@ def test_an_unknown_comp_id_costs_the_same_statements_without_a_key(admissions, 
 
 def test_who_has_proved_the_key_is_told_more(admissions, acme, token):
     narrow = approved_key(acme, [Scope.ISSUERS_READ])[1]
-    assert refusal(admissions, logon(narrow)) == SCOPE_REFUSED
+    assert refusal(admissions, logon(narrow)) == NO_MARKET_DATA
     FixSession.objects.update(enabled=False)
     assert refusal(admissions, logon(token)) == SWITCHED_OFF
     Partner.objects.update(is_active=False)
@@ -297,7 +298,7 @@ def test_a_session_goes_on_while_nothing_changes(session, django_assert_num_quer
         (lambda: Partner.objects.update(is_active=False), "no longer live"),
         (lambda: FixSession.objects.update(enabled=False), SWITCHED_OFF),
         (lambda: FixSession.objects.update(comp_id="PARTNER009"), SWITCHED_OFF),
-        (lambda: ApiKey.objects.get().narrow(scopes=[]), SCOPE_REFUSED),
+        (lambda: ApiKey.objects.get().narrow(scopes=[]), NO_MARKET_DATA),
     ],
 )
 def test_a_session_ends_when_it_may_no_longer_be(session, change, told):

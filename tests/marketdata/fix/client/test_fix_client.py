@@ -357,7 +357,7 @@ def test_measures_how_far_the_clocks_are_apart():
     ("text", "added"),
     [
         (logon.CREDENTIALS_REFUSED, " Set FIX_KEY or --key, and --comp-id."),
-        (logon.SCOPE_REFUSED, ""),
+        (logon.SCOPE_REFUSED.format(scope="marketdata:read"), ""),
         (logon.TOO_MANY_FAILURES, ""),
         (
             f"Rejected Logon Attempt: {rules.LOGON_WITHIN}",
