@@ -42,7 +42,7 @@ class Report:
     out_of_order: int = 0
     doubles: int = 0
     marked: int = 0
-    """Reports that came once more, with 97=Y: after a gap."""
+    """Reports that were repeated with 97=Y, after a gap."""
     gaps: int = 0
     sessions: int = 0
     rejects: int = 0
@@ -122,7 +122,7 @@ class Copy:
         """Judge a report; the highest ExecID of the session so far."""
         number, is_marked = int(message.get(17)), message.get(97) == "Y"
         if not is_answered:
-            # Reports from the Logon on; those come once more behind the answer.
+            # Reports from the Logon on, which are repeated behind the answer.
             return of_session
         if is_marked and number in self.seen:
             self.report.marked += 1

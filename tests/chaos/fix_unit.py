@@ -83,7 +83,9 @@ class Confined:
         """Have the calling process, and those that it starts, keep to the limits."""
         for place in self.places:
             (place / "cgroup.procs").write_text(str(os.getpid()))
-        files = self.limits.files
+        # Without systemd's rights, no more than this process may open.
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        files = min(self.limits.files, most)
         resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
 
     def most_memory(self) -> int:

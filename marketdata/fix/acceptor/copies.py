@@ -1,7 +1,7 @@
 """Drop copies: sessions that get the events of their partner's orders, in order.
 
 No event is kept here. A session has a position in its partner's events, from which the
-next are read, all sessions' in one statement. To send reports once more it goes back.
+next are read, all sessions' in one statement. It goes back to repeat reports.
 """
 
 import asyncio
@@ -72,7 +72,7 @@ class DropCopy:
 
     `position` is the last event that was sent or is not for it, `read` the last one
     that was read. Reports up to `highest` have been sent in this session, and are
-    marked when they are sent once more. `turn` counts what makes reports useless that
+    marked when they are repeated. `turn` counts what makes reports useless that
     are being read.
     """
 

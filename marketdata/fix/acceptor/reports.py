@@ -1,7 +1,7 @@
 """Reads the events of drop copies' partners, and makes their ExecutionReports (8).
 
-The events are the truth, and a report a copy: whatever a session has to send, now or
-once more, is read here.
+The events are the truth, and a report a copy: whatever a session has to send or
+repeat is read here.
 """
 
 from collections.abc import Collection, Mapping

@@ -41,9 +41,9 @@ class Execution(NamedTuple):
 
     `last_price` and `last_quantity` are the event's: of an order's terms, or of a
     trade. `state` is the type of the order's last event but a bust, `filled`,
-    `remaining` and `value` are of that event; `busted` and `busted_value` are to be
-    taken off. `trade` is the trade's number on the tape, `is_maker` whether the order
-    had rested, `busts` the event of a busted trade.
+    `remaining` and `value` are of that event. The reports leave out `busted` units and
+    their `busted_value`. `trade` is the number of the trade, `is_maker` whether the
+    order had rested, `busts` the event of a busted trade.
     """
 
     sequence: int
