@@ -1977,6 +1977,8 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION public.trading_write(uuid, timestamp with time zone, text[], uuid[], integer[], bigint[], bigint[], text[], text[], boolean, uuid[], uuid[], smallint[], text[], timestamp with time zone[], text[]) FROM PUBLIC;
 
+-- A view that is replaced loses no column.
+DROP VIEW public.trading_fill;
 CREATE OR REPLACE VIEW public.trading_fill AS
 SELECT md5(concat_ws(' '::text, e.token_id, e.sequence, 0))::uuid AS id, e.token_id, e.sequence, 0::smallint AS side, e.buy_order_id AS order_id, e.buyer_account_id AS account_id, e.price, e.quantity, e.price * e.quantity AS value, CASE WHEN e.aggressor IS NULL THEN 'AUCTION'::text WHEN e.aggressor = 0 THEN 'TAKER'::text ELSE 'MAKER'::text END AS liquidity, e.ledger_seq, e.at, ( SELECT b.at FROM trading_bust b WHERE b.token_id = e.token_id AND b.sequence = e.sequence) AS busted_at FROM trading_execution e UNION ALL SELECT md5(concat_ws(' '::text, e.token_id, e.sequence, 1))::uuid AS id, e.token_id, e.sequence, 1::smallint AS side, e.sell_order_id AS order_id, e.seller_account_id AS account_id, e.price, e.quantity, e.price * e.quantity AS value, CASE WHEN e.aggressor IS NULL THEN 'AUCTION'::text WHEN e.aggressor = 1 THEN 'TAKER'::text ELSE 'MAKER'::text END AS liquidity, e.ledger_seq, e.at, ( SELECT b.at FROM trading_bust b WHERE b.token_id = e.token_id AND b.sequence = e.sequence) AS busted_at FROM trading_execution e;
 
