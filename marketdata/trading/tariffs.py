@@ -15,6 +15,7 @@ from issuers.models import Token
 from issuers.register.approvals import token_facts, token_links
 from marketdata.trading.fees import Tariff as Terms
 from marketdata.trading.models import Market, Tariff
+from partnerapi.core.database import value_of
 from partnerapi.core.money import euros
 
 
@@ -111,6 +112,17 @@ def set_tariff(
         return next(iter(made), None)
 
 
+def sweep_fees() -> int:
+    """Move the fees of each market to the platform's account; the payments' number.
+
+    What a market lacks after busts comes from there.
+    """
+    with transaction.atomic():
+        swept: int = value_of(SWEEP)
+    return swept
+
+
+SWEEP = "SELECT trading_sweep()"
 SET_TARIFF = "SELECT * FROM trading_set_tariff(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 
 

@@ -14,6 +14,7 @@ BY_DAY = {
 AT_NIGHT = {
     "verify_register": 0,
     "verify_books": 20,
+    "sweep_fees": 25,
     "verify_cash": 30,
     "verify_market": 35,
     "verify_approvals": 38,

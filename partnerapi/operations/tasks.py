@@ -15,7 +15,7 @@ from issuers.legacy.background import deliver_due
 from issuers.models import Event
 from issuers.models import announce_articles as announce
 from marketdata.books.pruning import KEEP, prunable_logs, prune
-from marketdata.trading import refused, telling
+from marketdata.trading import refused, tariffs, telling
 from partnerapi.celery import app
 from partnerapi.core.redis import call
 from partnerapi.exports.models import Export
@@ -122,6 +122,11 @@ def prune_failed_sign_ins() -> str:
 @make_task
 def prune_refused_orders() -> str:
     return f"Deleted {refused.prune()} refused orders past their retention."
+
+
+@make_task
+def sweep_fees() -> str:
+    return f"Moved the fees of {tariffs.sweep_fees()} markets."
 
 
 @make_task

@@ -18,7 +18,7 @@
 --     register_open_accounts, register_read, register_states, register_write,
 --     sign_in_make_codes, sign_in_reset, sign_in_use_code, trading_block,
 --     trading_change_phase, trading_lock, trading_open, trading_set_tariff,
---     trading_undo, update_industry_of_issuers
+--     trading_sweep, trading_undo, update_industry_of_issuers
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.accounts_read_committed()
 RETURNS void LANGUAGE plpgsql STABLE

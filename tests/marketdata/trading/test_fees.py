@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from accounts.approvals.four_eyes import NotApproved
 from accounts.approvals.models import ApprovalKind
-from accounts.cash.models import CashHead
+from accounts.cash.models import CashHead, CashTransaction
 from issuers.models import Token
 from marketdata.trading import busts, market
 from marketdata.trading.fees import Fee, OrderFees, Tariff
@@ -21,6 +21,7 @@ from marketdata.trading.tariffs import set_tariff, tariff_content
 from marketdata.trading.telling import Fill
 from marketdata.trading.verification import INVARIANTS
 from partnerapi.core.invariants import check_invariants
+from partnerapi.operations.tasks import sweep_fees
 from tests.approved import WHY, asker, carry_out_requests, file_and_approve
 from tests.marketdata.trading.trading import (
     approved_tariff,
@@ -141,6 +142,28 @@ def test_a_sell_pays_from_its_proceeds_and_a_bust_gives_back_what_is_too_much():
     assert fees_of(of.token, SELL) == [(100, 0), (0, 0)]
     assert fees_of(of.token, BUY) == [(300, 0), (0, 0)]
     assert collected(of.token) == 400
+    check(of.token)
+
+
+@pytest.mark.django_db
+def test_each_night_one_payment_moves_a_markets_fees_to_the_platform():
+    of = Traders(USUAL)
+    deposit(of.buyer, 50_000)
+    placed(of.token, sell(of.seller, 4, 2_000))
+    placed(of.token, buy(of.buyer, 4, 2_000))
+    house = CashHead.objects.get(kind="FEES").balance
+    sweep_fees()
+    assert collected(of.token) == 0
+    assert CashHead.objects.get(kind="FEES").balance == house + 238
+    # The bust finds an empty account: the platform pays.
+    bust(of.token, 1)
+    assert collected(of.token) == -238
+    sweep_fees()
+    sweep_fees()
+    assert collected(of.token) == 0
+    assert CashHead.objects.get(kind="FEES").balance == house
+    swept = CashTransaction.objects.filter(kind="FEE", actor="market")
+    assert swept.count() == 2
     check(of.token)
 
 

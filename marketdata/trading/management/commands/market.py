@@ -11,4 +11,5 @@ class Command(CommandGroup):
         "cancel-orders": "marketdata.trading.management.market.cancel_orders.Command",
         "block": "marketdata.trading.management.market.block.Command",
         "orders": "marketdata.trading.management.market.orders.Command",
+        "sweep-fees": "marketdata.trading.management.market.sweep_fees.Command",
     }
