@@ -41,7 +41,7 @@ DROP FUNCTION public.trading_sweep();
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("trading", "0035_fees_sql"),
+        ("trading", "0036_priority_read_once"),
     ]
 
     operations = [migrations.RunSQL(FORWARD, BACKWARD)]
