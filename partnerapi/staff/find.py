@@ -35,6 +35,10 @@ from partnerapi.gateway.recent import askers_of
 from partnerapi.gateway.requests import SAFE_ID
 from partnerapi.staff.lookup import MOST, as_uuid, link, people_called, typed_text
 
+LAST_CHARACTERS = 4
+"""Of a key, which pages show."""
+OF_REFERENCES = "RF"
+"""How creditor references begin (ISO 11649)."""
 EVERYTHING = Caller("", "staff", "Staff", frozenset(), None, 0, 0)
 """Sees every issuer, and private tokens."""
 
@@ -146,8 +150,11 @@ def partners(text: str, key: UUID | None) -> Iterator[Hit]:
 
 
 def keys(text: str, key: UUID | None) -> Iterator[Hit]:
+    last_four = text.removeprefix("…")
+    if not key and len(last_four) != LAST_CHARACTERS:
+        return
     rows = ApiKey.objects.select_related("partner")
-    found = rows.filter(pk=key) if key else rows.filter(last_four=text)
+    found = rows.filter(pk=key) if key else rows.filter(last_four=last_four)
     for row in found[:MOST]:
         state = "revoked" if row.revoked_at else "not revoked"
         yield Hit(str(row), state, link(row), key is not None)
@@ -173,15 +180,21 @@ def withdrawals(text: str, key: UUID | None) -> Iterator[Hit]:
     rows = Withdrawal.objects.select_related(
         "cash_account__account__user", "cash_account__account__partner"
     )
-    wanted = Q(pk=key) if key else Q(payment_reference=normalised_reference(text))
+    reference = normalised_reference(text)
+    if not key and not reference.startswith(OF_REFERENCES):
+        return
+    wanted = Q(pk=key) if key else Q(payment_reference=reference)
     for row in rows.filter(wanted):
         yield Hit(row.payment_reference, str(row.cash_account), link(row), True)
 
 
 def cash_accounts(text: str, key: UUID | None) -> Iterator[Hit]:
     # An account's id leads to the account, whose page leads here.
+    reference = normalised_reference(text)
+    if not reference.startswith(OF_REFERENCES):
+        return
     rows = CashAccount.objects.select_related("account__user", "account__partner")
-    for row in rows.filter(deposit_reference=normalised_reference(text)):
+    for row in rows.filter(deposit_reference=reference):
         yield Hit(row.deposit_reference or "", str(row), link(row), True)
 
 
