@@ -46,16 +46,29 @@ class Kept(NamedTuple):
 
 
 ENDS = ("ended_by", "ended_at")
+# Rows without a time of their own have that of what they are written with.
+BOOKED = """(SELECT s.booked_at FROM accounts_bankstatement s
+    WHERE s.id = accounts_bankline.statement_id)"""
+WITHDRAWN = """(SELECT w.created_at FROM accounts_withdrawal w
+    WHERE w.id = accounts_payee.withdrawal_id)"""
+ORDERED = """(SELECT f.made_at FROM accounts_paymentfile f
+    WHERE f.id = accounts_paymentorder.file_id)"""
 TABLES = (
     Kept("accounts_accountstatuschange", "id", "recorded_at"),
     Kept("accounts_approvalrequest", "id", "filed_at"),
     Kept("accounts_approvaldecision", "request_id", "decided_at"),
     Kept("accounts_approvaloutcome", "request_id", "ended_at"),
     Kept("accounts_assertion", "id", "made_at"),
+    Kept("accounts_bankline", "reference", BOOKED),
     Kept("accounts_bankstatement", "id", "booked_at", ("made_in",)),
     Kept("accounts_cashtransaction", "id", "at"),
     Kept("cash_entry_lines", "cash_account_id, number", "at"),
+    Kept("accounts_houseaccount", "id", "named_at"),
+    Kept("accounts_investorattestation", "id", "created_at"),
     Kept("accounts_investorchange", "id", "created_at"),
+    Kept("accounts_payee", "withdrawal_id", WITHDRAWN),
+    Kept("accounts_paymentfile", "id", "made_at"),
+    Kept("accounts_paymentorder", "withdrawal_id", ORDERED),
     Kept("accounts_rowchange", "id", "at"),
     Kept("accounts_userholdername", "id", "replaced_at"),
     Kept("django_admin_log", "id", "action_time"),
@@ -68,7 +81,11 @@ TABLES = (
     Kept("issuers_tokenrule", "id", "created_at", ENDS),
     Kept("issuers_tokenrule", "id", "ended_at"),
     Kept("marketdata_trade", "token_id, sequence", "at"),
+    Kept("trading_bust", "token_id, sequence", "at"),
+    Kept("trading_orderblock", "id", "blocked_at", ("released_by", "released_at")),
     Kept("trading_orderevent", "token_id, number", "at"),
+    Kept("trading_tariff", "id", "created_at", ENDS),
+    Kept("trading_tariff", "id", "ended_at"),
 )
 
 

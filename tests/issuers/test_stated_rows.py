@@ -11,18 +11,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from accounts.payments.paying import name_bank, order_payments
 from issuers.compliance import restrictions
 from issuers.compliance.restrictions import Terms
 from issuers.register.stated_rows import TABLES
 from issuers.register.statement_models import StatedRows
 from issuers.register.statements import private_key, write_statement
-from partnerapi.sandbox.data.approvals import ASKER
+from partnerapi.sandbox.data.approvals import ASKER, colleague
+from tests.accounts.money import deposit as deposit_of
+from tests.accounts.money import new_account, new_partner
 from tests.accounts.test_cash_chains import LARGER
+from tests.accounts.test_payments import approved
 from tests.issuers.register import SET_BACK
 from tests.marketdata.trading.trading import (
     buy,
@@ -118,6 +123,93 @@ def test_each_of_the_owners_nine_rewrites_is_seen(trading: None, write: Any, wha
     assert found not in verify(statement)
     tamper(tampering)
     assert found in verify(statement)
+
+
+NOT_STATED = {
+    "they are chains, whose heads a statement has, or make them": {
+        "accounts_cashposting", "issuers_erasure", "issuers_ledgertransaction",
+        "issuers_redactedline", "issuers_tokenprice",
+    },
+    "a statement has them itself, or is made of them": {
+        "accounts_approvalpolicy", "accounts_passkey", "accounts_passkeyvoucher",
+        "issuers_holdercommitment", "issuers_holdersalt", "issuers_holdingpage",
+        "issuers_holdingtree", "issuers_statedrows", "issuers_statedtoken",
+        "issuers_statement", "issuers_statementkey", "issuers_token",
+        "issuers_witness", "issuers_witnesskey",
+    },
+    "they are derived from what is stated, and verify compares them": {
+        "accounts_account", "accounts_cashaccount", "accounts_cashhead",
+        "accounts_investorprofile", "accounts_soleamount", "accounts_staffchange",
+        "accounts_total", "accounts_totalchange", "issuers_articletocome",
+        "issuers_eventcount", "issuers_eventhead", "issuers_holderbalance",
+        "issuers_holdingperiod", "issuers_issuerterm", "issuers_judgedledger",
+        "issuers_ledgeraccount", "issuers_ledgerposting", "issuers_tokenledgerhead",
+        "issuers_unnumberedevent", "marketdata_bookchange", "marketdata_booklevel",
+        "marketdata_booksnapshot", "marketdata_orderbookhead",
+        "marketdata_tradingday", "trading_canceltimer", "trading_execution",
+        "trading_executionfee", "trading_orderfee",
+        "trading_market", "trading_order", "trading_registertold",
+    },
+    "their rows change, and accounts_rowchange has each change": {
+        "accounts_apikey", "accounts_holderimport", "accounts_partner",
+        "accounts_pepper", "accounts_user", "accounts_user_groups",
+        "accounts_user_user_permissions", "accounts_userholder",
+        "accounts_withdrawal", "auth_group", "auth_group_permissions",
+        "django_session", "otp_totp_totpdevice",
+    },
+    "they prove nothing of units, cash or approvals": {
+        "accounts_applicant", "accounts_country", "accounts_deskkey",
+        "accounts_deskmember", "accounts_desknotice", "accounts_keyscope",
+        "accounts_recoverycode", "accounts_staffnotice", "auth_permission",
+        "axes_accessattempt", "axes_accessattemptexpiration",
+        "axes_accessfailurelog", "axes_accesslog", "django_content_type",
+        "issuers_article", "issuers_deliveryjob", "issuers_deliverystep",
+        "issuers_document", "issuers_entrykind",
+        "issuers_industryclassificationbenchmark", "issuers_issuer",
+        "issuers_issuerfinancialdata", "issuers_issuergrant",
+        "issuers_legacyimport", "issuers_legacyshareholderchange",
+        "marketdata_fixlease", "marketdata_fixsession", "partnerapi_export",
+        "partnerapi_exportmember", "partnerapi_failedsignin",
+        "partnerapi_idempotencyrecord", "partnerapi_importjob", "partnerapi_jobrun",
+        "partnerapi_requestcount", "partnerapi_webhookdelivery",
+        "partnerapi_webhookendpoint", "partnerapi_webhooklease",
+        "trading_clocklease", "trading_refusedorder",
+    },
+}  # fmt: skip
+
+
+def test_every_table_is_stated_or_says_why_not():
+    """A new table belongs into TABLES, or here with its reason."""
+    tables = {
+        model._meta.db_table
+        for model in apps.get_models(include_auto_created=True)
+        if model._meta.managed
+    }
+    unstated = [name for names in NOT_STATED.values() for name in names]
+    stated = {table.name for table in TABLES} - {"cash_entry_lines"}
+    assert sorted(tables) == sorted([*unstated, *stated])
+
+
+REWRITTEN_PAYMENTS = {
+    "accounts_payee": "UPDATE accounts_payee SET name = 'Bob'",
+    "accounts_houseaccount": "UPDATE accounts_houseaccount SET name = 'Bob'",
+    "accounts_paymentfile": "UPDATE accounts_paymentfile SET content = 'Bob'",
+    "accounts_paymentorder": "DELETE FROM accounts_paymentorder",
+    "accounts_bankline": "UPDATE accounts_bankline SET text = 'Bob'",
+}
+
+
+def test_rewritten_payments_are_seen(write: Any):
+    account = new_account(new_partner())
+    deposit_of(account, 100_000)
+    ana = colleague(ASKER).email or ""
+    name_bank("Partner Platform", "FR7630006000011234567890189", ana)
+    order_payments([approved(account, 100).pk], ana, timezone.now())
+    statement = write()
+    for table, rewrite in REWRITTEN_PAYMENTS.items():
+        assert f"The rows of {table}" not in verify(statement)
+        tamper(rewrite)
+        assert f"The rows of {table}" in verify(statement)
 
 
 def test_a_later_statement_covers_what_earlier_ones_did(trading: None, write: Any):
