@@ -309,9 +309,12 @@ class Tariff(models.Model):
             check(
                 "tariff_rates_are_within_the_value",
                 Q(
-                    maker_bps__range=(0, 10_000),
-                    taker_bps__range=(0, 10_000),
-                    vat_bps__range=(0, 10_000),
+                    maker_bps__gte=0,
+                    maker_bps__lte=10_000,
+                    taker_bps__gte=0,
+                    taker_bps__lte=10_000,
+                    vat_bps__gte=0,
+                    vat_bps__lte=10_000,
                 ),
             ),
             check(

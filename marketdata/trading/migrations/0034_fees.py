@@ -72,7 +72,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='tariff',
-            constraint=models.CheckConstraint(condition=models.Q(('maker_bps__range', (0, 10000)), ('taker_bps__range', (0, 10000)), ('vat_bps__range', (0, 10000))), name='tariff_rates_are_within_the_value'),
+            constraint=models.CheckConstraint(condition=models.Q(('maker_bps__gte', 0), ('maker_bps__lte', 10000), ('taker_bps__gte', 0), ('taker_bps__lte', 10000), ('vat_bps__gte', 0), ('vat_bps__lte', 10000)), name='tariff_rates_are_within_the_value'),
         ),
         migrations.AddConstraint(
             model_name='tariff',
