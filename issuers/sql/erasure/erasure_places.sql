@@ -61,6 +61,8 @@ AS $$
     ('trading_market', 'token_id', 't.last_at', 'FALSE', '{halt_reason}', '{}'),
     ('trading_orderblock', 'id', 't.blocked_at', 'FALSE', '{reason}', '{}'),
     ('trading_orderevent', 'token_id, number', 't.at', 'FALSE', '{reason}', '{}'),
+    ('trading_refusedorder', 'id', 't.at', 'FALSE', '{message}', '{}'),
+    ('trading_tariff', 'id', 't.created_at', 'FALSE', '{reason}', '{}'),
     -- The last, since changes of the others are recorded there.
     ('accounts_rowchange', 'id', 't.at', '(t.table_name, t.row_id) IN ('
         'SELECT ''accounts_user'', $3::text UNION SELECT ''accounts_userholder'', '
