@@ -21,6 +21,7 @@ DUTIES = {
     "Partners and access": {
         "key": "issue, list and revoke API keys",
         "account": "open accounts, change their status",
+        "erase_person": "erase a person whom the register does not need",
         "run_webhooks": "send events to partners' webhooks",
     },
     "Register": {

@@ -35,6 +35,10 @@ WAYS: dict[str, tuple[str, set[Scope]]] = {
         {Scope.CASH_READ},
     ),
     "Issuer": ('{ issuer(id: "Issuer|ISSUER") { %s } }', set()),
+    "Market": (
+        '{ token(id: "Token|TOKEN") { market { %s } } }',
+        {Scope.MARKETDATA_READ},
+    ),
     "Viewer": ("{ viewer { %s } }", set()),
     "Token": ('{ token(id: "Token|TOKEN") { %s } }', set()),
     "UserHolder": (

@@ -20,11 +20,13 @@ from issuers.models import (
 )
 from issuers.register import ledger
 from issuers.register.ledger import Price
+from marketdata.trading.refused import refused_orders
 from partnerapi.exports.connections import CONNECTIONS, ExportedConnection
 from partnerapi.exports.models import Export
 from partnerapi.gateway import authentication
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from partnerapi.schema import schema
+from tests.api.test_orders import PLACE, once
 from tests.approved import asker, desk
 from tests.characters import Ask, World
 from tests.exports.conftest import EXPORT, Partner, uuid_of, write
@@ -94,6 +96,12 @@ def market(world: World, partner: Ask) -> dict[str, str]:
         withdraw["reference"] = f"W{number}"
         headers = {"Idempotency-Key": str(uuid4())}
         assert partner(WITHDRAW, {"input": withdraw}, **headers).data
+        too_much = {
+            "accountID": withdraw["accountID"], "tokenID": f"Token|{token.pk}",
+            "side": "BUY", "quantity": 1, "limitPrice": 10**6 + number,
+        }  # fmt: skip
+        assert once(partner, PLACE, **too_much).code == "PRICE_OUTSIDE_COLLAR"
+    refused_orders.write()
     Article.objects.bulk_create(
         Article(
             issuer=token.issuer, title="A", slug=f"a{n}", body="…",
@@ -231,7 +239,7 @@ def test_rows_of_a_grant_that_has_ended_are_not_downloaded(
     world: World, client_of: Partner
 ):
     names = [name for name, each in CONNECTIONS.items() if each.shows_granted]
-    assert names == ["TOKENS", "MARKETS", "POSITIONS", "EVENTS"]
+    assert names == ["TOKENS", "MARKETS", "REFUSED_ORDERS", "POSITIONS", "EVENTS"]
     ids = [client_of.create(name) for name in names]
     ids.append(client_of.create("TOKENS", issuerID=f"Issuer|{world.listed.pk}"))
     kept = client_of.create("ISSUERS")

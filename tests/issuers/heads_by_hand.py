@@ -1,10 +1,13 @@
-"""Heads of all tokens from the API alone: python heads_by_hand.py ADDRESS KEY.
+"""Heads of all tokens from the API alone, written from the page Proof.
 
-Written from the page Proof; it imports nothing of the project.
+    python -m tests.issuers.heads_by_hand ADDRESS KEY
+
+It imports nothing of the project.
 """
 
 import json
 import sys
+from argparse import ArgumentParser
 from hashlib import sha256
 from time import sleep
 from urllib.error import HTTPError
@@ -62,6 +65,10 @@ def head(token, chain, last):
 
 
 if __name__ == "__main__":
+    parser = ArgumentParser(description="Compare the heads of all tokens.")
+    parser.add_argument("address", help="of /graphql")
+    parser.add_argument("key")
+    parser.parse_args()
     for token in pages(TOKENS):
         said, of = token["ledgerHead"], token["id"]
         assert head(of, ENTRIES, said["sequence"]) == said["digest"], of

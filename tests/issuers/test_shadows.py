@@ -41,6 +41,7 @@ INLINED = {
     "cash_entry_line",
     "cash_names",
     "register_api_time",
+    "register_chain",
     "register_entry_detail",
     "register_price_detail",
 }

@@ -33,6 +33,7 @@ from partnerapi.core import sparing_log
 from partnerapi.core.addresses import address_of, source
 from tests.marketdata.fix.engines import listening
 from tests.marketdata.fix.peers import Partner, logon, message
+from tests.owner import as_owner
 from tests.waiting import PATIENCE_SECONDS, until
 
 Start = Callable[..., Listener]
@@ -130,7 +131,7 @@ def test_a_refused_logon_is_answered_by_a_logout(
 
 def test_says_that_keys_can_not_be_looked_up(start, committed_key, caplog):
     listener = start()
-    with transaction.atomic(), Partner(listener.port) as partner:
+    with as_owner(), transaction.atomic(), Partner(listener.port) as partner:
         with connection.cursor() as cursor:
             cursor.execute("LOCK TABLE accounts_apikey IN ACCESS EXCLUSIVE MODE")
         partner.send(logon(committed_key))
