@@ -36,6 +36,7 @@ from tests.chaos.installation import (
     close_connection,
 )
 from tests.chaos.traders import Intention, Member, Trader
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from tests.chaos.trading_findings import Findings
@@ -259,6 +260,8 @@ def storm(seconds: float, workers: int, tokens: int, seed: int) -> Report:
         crash = break_after(impatient, CONTROL_INTENTIONS, writer.kill)
         asyncio.run(run_traders(impatient, crash))
         control.close()
+        # The traders may have given up before the server has recovered.
+        until(is_accepting)
         return Report(
             findings=findings,
             repeated=dict(repeats(traders).most_common()),
@@ -280,6 +283,16 @@ def all_of(traders: list[Trader]) -> list[Intention]:
 
 def repeats(traders: list[Trader]) -> Counter[str]:
     return sum((trader.repeated for trader in traders), Counter[str]())
+
+
+def is_accepting() -> bool:
+    from django.db import OperationalError, connection
+
+    try:
+        connection.ensure_connection()
+    except OperationalError:
+        return False
+    return True
 
 
 def stop_writing() -> psutil.Process:
