@@ -79,6 +79,7 @@ REQUEST_IDS = {
     320: "SecurityReqID",
     324: "SecurityStatusReqID",
     335: "TradSesReqID",
+    568: "TradeRequestID",
 }
 TOO_MANY_STANDING = (
     "Too many subscriptions with SubscriptionRequestType(263)=1; end some with 263=2"

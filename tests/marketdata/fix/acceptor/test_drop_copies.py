@@ -183,6 +183,16 @@ def test_another_request_is_refused(trader, client, fields, result, text):
     assert ids(take(client, 4)) == trader.events()
 
 
+@pytest.mark.parametrize("request_id", ["x" * 37, "é"])
+def test_a_request_needs_a_short_printable_id(trader, client, request_id):
+    client.send("AD", (568, request_id), (569, 1), (263, 1), (17, 0))
+    refused = client.receive(PATIENCE_SECONDS)
+    assert [refused.get(tag) for tag in (35, 372, 380)] == ["j", "AD", "0"]
+    assert refused.get(58).startswith("TradeRequestID(568) must be 1 to 36 printable")
+    trader.trade()
+    assert ids(take(client, 4)) == trader.events()
+
+
 def test_what_is_no_longer_kept_can_not_be_requested(trader: Trader, client: Client):
     trader.trade()
     first = trader.events()[0]
