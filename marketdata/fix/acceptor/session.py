@@ -353,7 +353,7 @@ class LiveSession:
 
     def send_what_is_due(self) -> None:
         self.is_woken = False
-        if self.logout_reason:
+        if self.logout_reason or not self.is_logged_on:
             return
         with self.never_stale():
             self.send_all()

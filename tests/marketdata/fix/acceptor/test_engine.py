@@ -893,6 +893,19 @@ def test_a_session_whose_sending_fails_is_ended(bench):
         assert until_logout(client) == ([], INTERNAL_ERROR)
 
 
+def test_a_logon_that_the_engine_refuses_is_sent_nothing_more(bench):
+    client = bench.initiator()
+    client.connect()
+    # PossDupFlag(43) must be Y or N.
+    login = [(43, "x"), (98, 0), (108, 30), (141, "Y"), (554, client.key)]
+    client.transmit("A", 1, login)
+    until(lambda: bench.sessions.live)
+    bench.call(bench.sessions.live[client.sender].notify, "News")
+    until(lambda: not bench.sessions.live)
+    assert client.socket.recv(1) == b""
+    client.socket.close()
+
+
 def test_an_ended_session_is_not_asked_whether_it_lives(bench):
     client = bench.initiator()
     with logged_on(client, bench) as session:
