@@ -35,12 +35,13 @@ def server(request: pytest.FixtureRequest) -> Iterator[Cluster]:
         directory = Path(made)
         # PostgreSQL may run as another user.
         directory.chmod(0o755)
-        if request.param == GERMAN:
-            make_german(directory / GERMAN)
-            patch.setitem(postgres.ENVIRONMENT, "LOCPATH", made)
         processes = Processes(directory / "processes", lambda name, line: None)
         cluster = Cluster(directory / "cluster", processes)
+        # From the first moment: other runs remove what no run holds.
         with take_lock(directory):
+            if request.param == GERMAN:
+                make_german(directory / GERMAN)
+                patch.setitem(postgres.ENVIRONMENT, "LOCPATH", made)
             try:
                 cluster.make()
                 cluster.configure(lc_messages=request.param)

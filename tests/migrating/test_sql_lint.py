@@ -50,6 +50,8 @@ NAMES_LATER = {
         "trading_market",
         "trading_orderblock",
         "trading_orderevent",
+        "trading_refusedorder",
+        "trading_tariff",
     },
     # What is recorded of an internal market.
     "marketdata_record": {"trading_judge_book"},
