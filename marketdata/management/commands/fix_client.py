@@ -31,6 +31,8 @@ LOCAL = ("127.0.0.1", "localhost", "::1")
 SCREENS_PER_SECOND = 10
 LONGEST_LINE = 1_000
 UNKNOWN_SYMBOL = "0"
+FEED, DROP_COPY = "PARTNER001", "PARTNER003"
+"""The first CompIDs of the sandbox's partner."""
 
 
 def depth(text):
@@ -44,7 +46,7 @@ class Command(CommandWithExamples):
 
 Without symbols it lists the instruments and ends; with symbols it shows their books
 live until Ctrl-C, which logs out. With --drop-copy it prints a line for each report of
-an order; the CompID must be one of a drop copy. Without options it logs on to the
+an order; the CompID must be one of a drop copy. Without other options it logs on to the
 sandbox that `manage.py up` runs. It needs no database. Put your key into the
 environment variable FIX_KEY: an option is visible in the process list and in your
 shell's history.
@@ -54,7 +56,7 @@ examples:
   manage.py fix_client LUMA VERD --depth 5 --trades
   manage.py fix_client LUMA --json
   manage.py fix_client LUMA --raw
-  manage.py fix_client --drop-copy --comp-id PARTNER003 --after 0
+  manage.py fix_client --drop-copy --after 0
   FIX_KEY=service-apikey_… manage.py fix_client --host fix.example.com --port 9878 \\
       --comp-id PARTNER001
 """
@@ -87,8 +89,8 @@ examples:
         )
         parser.add_argument(
             "--comp-id",
-            default="PARTNER001",
-            help="your CompID, SenderCompID(49); default: %(default)s",
+            help=f"your CompID, SenderCompID(49); default: {FEED}, with --drop-copy "
+            f"{DROP_COPY}, as in a sandbox",
         )
         parser.add_argument(
             "--target",
@@ -144,6 +146,7 @@ examples:
         **options,
     ):
         self.raw = raw
+        options["comp_id"] = options["comp_id"] or (DROP_COPY if drop_copy else FEED)
         client = self.client(**options)
         # On SIGTERM it logs out as after Ctrl-C.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -295,6 +298,8 @@ examples:
                 ". Without symbols, this command lists the instruments that you may "
                 "see."
             )
+        if refusal.answer.get(372) == "AD" and refusal.answer.type == "j":
+            text += ". Pass the CompID of a drop copy with --comp-id."
         return text
 
 

@@ -61,6 +61,35 @@ def test_lists_the_instruments():
     assert shown.endswith("1 instrument. Watch one: manage.py fix_client LUM\n")
 
 
+@pytest.mark.parametrize(
+    ("options", "comp_id"), [((), "PARTNER001"), (("--drop-copy",), "PARTNER003")]
+)
+def test_without_a_comp_id_it_is_the_sandbox_s_of_that_kind(
+    options: tuple[str, ...], comp_id: str
+):
+    heard = []
+
+    def script(them: Counterpart) -> None:
+        heard.append(them.hear().get(49))
+        them.say("5", (58, "Not today"))
+
+    with counterpart(script) as port, pytest.raises(CommandError, match="Not today"):
+        call_command("fix_client", *options, "--port", str(port), "--key", KEY)
+    assert heard == [comp_id]
+
+
+def test_a_drop_copy_needs_a_comp_id_of_one():
+    def script(them: Counterpart) -> None:
+        them.welcome()
+        them.say(
+            "j", (45, them.hear().get(34)), (372, "AD"), (380, 3), (58, "Read-only")
+        )
+
+    with counterpart(script) as port:
+        said = failure(port, "--drop-copy", "--after", "0")
+    assert said.endswith("Read-only. Pass the CompID of a drop copy with --comp-id.")
+
+
 def test_cuts_no_id_however_narrow_the_terminal_is(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     token_id = "01932f3e-7a00-7000-8000-000000000001"
