@@ -1,5 +1,7 @@
 """The words of trading."""
 
+from django.db.models import TextChoices
+
 from marketdata.trading import in_force, models
 from partnerapi.graphql.relay import enumeration
 
@@ -8,11 +10,11 @@ Status = models.OrderStatus
 Phase = models.Phase
 
 
-class _Type(models.models.TextChoices):
+class _Type(TextChoices):
     LIMIT = "LIMIT"
 
 
-class _Liquidity(models.models.TextChoices):
+class _Liquidity(TextChoices):
     MAKER = "MAKER"
     TAKER = "TAKER"
     AUCTION = "AUCTION"

@@ -1,0 +1,37 @@
+"""Internal markets: their phases, orders and executions, and each market's log.
+
+`market` writes orders, executions and events, a whole request in one transaction.
+`busts` writes the events that bust a trade. Functions of the owner write every row.
+"""
+
+from marketdata.trading.models.controls import CancelTimer, OrderBlock, RefusedOrder
+from marketdata.trading.models.events import OrderEvent
+from marketdata.trading.models.executions import Bust, Execution
+from marketdata.trading.models.fees import ExecutionFee, OrderFee, Tariff
+from marketdata.trading.models.markets import (
+    REASON_LENGTH,
+    ClockLease,
+    Market,
+    Phase,
+)
+from marketdata.trading.models.orders import Order, OrderSide, OrderStatus, row_of
+
+__all__ = [
+    "REASON_LENGTH",
+    "Bust",
+    "CancelTimer",
+    "ClockLease",
+    "Execution",
+    "ExecutionFee",
+    "Market",
+    "Order",
+    "OrderBlock",
+    "OrderEvent",
+    "OrderFee",
+    "OrderSide",
+    "OrderStatus",
+    "Phase",
+    "RefusedOrder",
+    "Tariff",
+    "row_of",
+]

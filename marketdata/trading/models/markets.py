@@ -1,0 +1,102 @@
+"""Markets with their phases, and the lease of the clock that moves them."""
+
+from django.db import models
+from django.db.models import Q
+
+from accounts.cash.models import CashAccount
+from issuers.models import Token
+from marketdata.trading.sessions import Session
+from partnerapi.core.constraints import check
+
+REASON_LENGTH = 500
+ACTOR_LENGTH = 254
+
+
+class Phase(models.TextChoices):
+    """CALL is reserved for auctions, which are not available yet."""
+
+    CLOSED = "CLOSED", "Closed"
+    CALL = "CALL", "Call"
+    CONTINUOUS = "CONTINUOUS", "Continuous"
+    HALTED = "HALTED", "Halted"
+
+
+class Market(models.Model):
+    """The internal market of a token.
+
+    `phase`, `last_event` and `last_at` follow from the market's log. Session times are
+    those of MARKET_TIME_ZONE; a session that opens when it closes lasts all day.
+    """
+
+    token = models.OneToOneField(
+        Token, models.PROTECT, primary_key=True, related_name="market"
+    )
+    phase = models.CharField(max_length=10, choices=Phase)
+    phase_since = models.DateTimeField()
+    next_phase = models.CharField(max_length=10, choices=Phase, null=True)
+    next_phase_at = models.DateTimeField(null=True)
+    session_opens = models.TimeField()
+    session_closes = models.TimeField()
+    weekdays_only = models.BooleanField()
+    tick_cents = models.BigIntegerField(help_text="Prices are multiples of it.")
+    lot_units = models.BigIntegerField(help_text="Quantities are multiples of it.")
+    collar_bps = models.IntegerField(
+        help_text="Largest distance of a limit from the reference price, in basis "
+        "points."
+    )
+    reference_price = models.BigIntegerField(null=True, help_text="Euro cents.")
+    last_event = models.BigIntegerField(default=0)
+    last_phase_event = models.BigIntegerField(default=0)
+    last_at = models.DateTimeField(help_text="Time of the last event.")
+    halt_reason = models.CharField(max_length=REASON_LENGTH, blank=True)
+    fees_account = models.ForeignKey(
+        CashAccount, models.PROTECT, null=True, related_name="+", db_index=False,
+        db_constraint=False, help_text="Null before its first tariff.",
+    )  # fmt: skip
+
+    class Meta:
+        constraints = [
+            check(
+                "market_phase_is_known", Q(phase__in=["CLOSED", "CONTINUOUS", "HALTED"])
+            ),
+            check(
+                "market_tick_and_lot_are_positive", Q(tick_cents__gt=0, lot_units__gt=0)
+            ),
+            check(
+                "market_collar_is_below_the_price",
+                Q(collar_bps__gt=0, collar_bps__lt=10_000),
+            ),
+            check(
+                "market_trades_around_a_reference_price",
+                ~Q(phase="CONTINUOUS") | Q(reference_price__gt=0),
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["next_phase_at"],
+                condition=Q(next_phase_at__isnull=False),
+                name="market_phases_to_come",
+            )
+        ]
+
+    def __str__(self):
+        return f"Market of {self.token}"
+
+    @property
+    def session(self) -> Session:
+        return Session(self.session_opens, self.session_closes, self.weekdays_only)
+
+
+class ClockLease(models.Model):
+    """Which process moves the markets, until when by the database's clock."""
+
+    id = models.SmallIntegerField(primary_key=True)
+    holder = models.CharField(max_length=300, help_text="Its host and its process.")
+    since = models.DateTimeField(help_text="When the holder took it.")
+    until = models.DateTimeField()
+
+    class Meta:
+        constraints = [check("clock_lease_is_one", Q(id=1))]
+
+    def __str__(self):
+        return self.holder
