@@ -40,7 +40,7 @@ BEGIN
     PERFORM FROM accounts_user u WHERE u.id = person AND u.type = 'INDIVIDUAL'
         AND NOT u.is_staff AND NOT u.is_superuser FOR UPDATE;
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'Only a natural person who is no member of staff is erased.'
+        RAISE EXCEPTION 'Only a natural person who is not on the staff can be erased.'
             USING ERRCODE = 'restrict_violation';
     END IF;
     IF EXISTS (SELECT FROM issuers_ledgeraccount a JOIN issuers_holderbalance b
@@ -50,8 +50,8 @@ BEGIN
         OR EXISTS (SELECT FROM issuers_legacyshareholder l WHERE l.user_id = person
             AND l.status = 'PENDING')
         OR EXISTS (SELECT FROM issuers_issuer i WHERE i.owner_id = person) THEN
-        RAISE EXCEPTION 'A person is erased who has no units, no pending legacy shares, '
-            'no account that is not closed, and owns no issuer.'
+        RAISE EXCEPTION 'A person who is erased must have no units, no pending legacy '
+            'shares and no open account, and must own no issuer.'
             USING ERRCODE = 'restrict_violation';
     END IF;
     SELECT * INTO last FROM issuers_erasure x ORDER BY x.number DESC LIMIT 1;
@@ -66,21 +66,25 @@ BEGIN
     WHERE r.name = s.name AND r.statement_id = s.statement;
 
     -- A line of version 1 has its reason in it: its digests stay.
-    FOR e IN SELECT t.token_id, t.seq FROM issuers_ledgertransaction t
-        WHERE t.private_digest IS NULL AND t.reason ~* pattern AND t.recorded_at
-            + make_interval(days => coalesce(
-                (kept ->> 'issuers_ledgertransaction')::int, 0)) <= at
-            AND NOT EXISTS (SELECT FROM issuers_redactedline d
-                WHERE d.token_id = t.token_id AND d.number = t.seq)
-        ORDER BY t.token_id, t.seq
+    FOR e IN
+        WITH named AS MATERIALIZED (
+            SELECT t.token_id, t.seq FROM issuers_ledgertransaction t
+            WHERE t.private_digest IS NULL AND t.reason ~* pattern AND t.recorded_at
+                + make_interval(days => coalesce(
+                    (kept ->> 'issuers_ledgertransaction')::int, 0)) <= at
+                AND NOT EXISTS (SELECT FROM issuers_redactedline d
+                    WHERE d.token_id = t.token_id AND d.number = t.seq)
+        )
+        SELECT l.token_id, l.number AS seq, l.line, n.seq IS NOT NULL AS is_named
+        FROM register_entry_lines l
+        LEFT JOIN named n ON n.token_id = l.token_id AND n.seq = l.number
+        WHERE l.token_id IN (SELECT o.token_id FROM named o)
+        ORDER BY l.token_id, l.number
     LOOP
-        digest := decode(repeat('00', 32), 'hex');
-        FOR line IN SELECT l.line FROM register_entry_lines l
-            WHERE l.token_id = e.token_id AND l.number < e.seq ORDER BY l.number LOOP
-            digest := register_chain(digest, line);
-        END LOOP;
-        SELECT register_chain(digest, l.line) INTO after FROM register_entry_lines l
-            WHERE l.token_id = e.token_id AND l.number = e.seq;
+        digest := CASE WHEN e.seq = 1 THEN decode(repeat('00', 32), 'hex')
+            ELSE after END;
+        after := register_chain(digest, e.line);
+        CONTINUE WHEN NOT e.is_named;
         INSERT INTO issuers_redactedline (token_id, number, erasure_id, digest_before,
             digest_after) VALUES (e.token_id, e.seq, number, digest, after);
         lines := lines || jsonb_build_object('token', e.token_id, 'number', e.seq,
@@ -144,9 +148,10 @@ BEGIN
 
     line := jsonb_build_object('actor', actor, 'at', register_api_time(at), 'decider',
         decider, 'kept', kept, 'lines', lines, 'number', number, 'person', person,
-        'rows', counts, 'unsalted', cash || entries, 'stated', (SELECT jsonb_agg(jsonb_build_object(
-            'name', s ->> 'name', 'statement', s -> 'statement',
-            'erased', s -> 'erased')) FROM jsonb_array_elements(stated) s))::text;
+        'rows', counts, 'unsalted', cash || entries, 'stated', (
+            SELECT jsonb_agg(jsonb_build_object('name', s ->> 'name',
+                'statement', s -> 'statement', 'erased', s -> 'erased'))
+            FROM jsonb_array_elements(stated) s))::text;
     RETURN QUERY INSERT INTO issuers_erasure (number, at, person_id, line, digest)
         VALUES (number, at, person, line, sha256(
             coalesce(last.digest, decode(repeat('00', 32), 'hex'))

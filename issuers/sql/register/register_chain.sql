@@ -2,7 +2,7 @@
 -- was erased has the digests before and after it.
 -- called by: anyone, erasure_erase, register_chain_entries
 CREATE OR REPLACE FUNCTION public.register_chain(digest bytea, line text)
-RETURNS bytea LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURNS bytea LANGUAGE sql STABLE PARALLEL SAFE
 AS $$
     SELECT CASE WHEN pg_catalog.starts_with(line, '{"digestAfter":')
         AND (line::pg_catalog.json OPERATOR(pg_catalog.->>) 'digestBefore')
