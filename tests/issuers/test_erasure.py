@@ -298,7 +298,7 @@ def test_texts_of_every_kind_are_erased(
     }
 
 
-def test_two_people_erase_only_who_has_left(
+def test_two_people_erase_only_a_person_who_has_left(
     world: World, others: list[int], person: User
 ):
     with pytest.raises(CommandError, match="Nothing was erased"):

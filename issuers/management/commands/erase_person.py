@@ -1,6 +1,5 @@
 from argparse import ArgumentTypeError
 from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
 
 from django.core.management.base import CommandError
@@ -15,6 +14,7 @@ from accounts.management.people import (
     user_named,
 )
 from issuers.register.erasure import (
+    Found,
     NotErasable,
     days_kept,
     erase,
@@ -37,12 +37,12 @@ def period(text: str) -> tuple[str, int]:
 class Command(DryRunCommand):
     help = """Erase a person: names, salts, and texts that name them.
 
-The person must have no units, no pending legacy shares and no account that is not
-closed, and own no issuer. The register then calls the person "erased person N". Old
-statements and proofs stay valid: their commitments say nothing without the salts, and
-stay. The next statement has the record of the erasure. Texts that a law keeps longer
-stay until their retention ends: run the command again then. The document Proof has the
-periods, and what else keeps names: answers, exports, logs and backups.
+The person must have no units, no pending legacy shares and no open account, and must own
+no issuer. The register then calls the person "erased person N". Old statements and proofs
+stay valid: their commitments stay, and reveal nothing without the salts. The next
+statement has the record of the erasure. Texts that a law keeps longer stay until their
+retention ends: run the command once more then. The page Proof has these periods, and what
+else contains names: answers, exports, logs and backups.
 
 A second person approves: file a request, then pass its id with the same periods.
 
@@ -85,8 +85,8 @@ examples:
         return f"{count:,} rows would lose texts{DRY_RUN}"
 
 
-def summary(tables: list[Any]) -> str:
-    """What is erased and what stays, until when, as a table."""
+def summary(tables: list[Found]) -> str:
+    """A table: how many rows are erased, how many stay, and until when."""
     rows = [
         {
             "table": of.table,
