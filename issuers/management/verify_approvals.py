@@ -4,7 +4,8 @@ from django.utils import timezone
 
 from accounts.approvals.verification import verify
 from issuers.management.verify_register import load_statement
-from issuers.register.statements import one_state, table_differences
+from issuers.register.stated_rows import table_differences
+from issuers.register.statements import one_state
 from partnerapi.core.commands import CommandWithExamples
 from partnerapi.core.invariants import Finding, tell
 

@@ -1,9 +1,9 @@
-"""Erases a person: names, the salts that open commitments, and texts that name it.
+"""Erases a person: names, the salts that open commitments, and texts with the names.
 
-The commitments of statements and their padding leaves stay, and say nothing without
-their salts. So every statement's tree can be made again, and what was proved stays
-proved. Two people erase, and the record of it is a line of a chain whose head the next
-statement has.
+The commitments of statements and their padding leaves stay, and reveal nothing without
+the salts. So every statement's tree can still be computed, and what was proved stays
+proved. An erasure takes two people. Its record is a line of a chain; the next statement
+has the head.
 """
 
 import json
@@ -13,11 +13,12 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import IntegrityError, connection, models
+from django.db import IntegrityError
 
 from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from accounts.people.models import User
+from issuers.register.erasure_records import lock_erasures
 from issuers.register.stated_rows import TABLES, keys_and_commitments
 from issuers.register.statement_models import Erasure, StatedRows
 from partnerapi.core.chains import rows_of
@@ -79,7 +80,7 @@ def erasure_content(person: UUID, kept: Mapping[str, int]) -> dict[str, Any]:
 
 
 def erasure_title(person: UUID) -> str:
-    """It does not name the person: a request is kept longer than the name."""
+    """Without the name, since a request is kept longer."""
     return f"Erasure of the person {person}"
 
 
@@ -116,9 +117,8 @@ def erase(
     Raises:
         NotErasable: the person has units, an account that is not closed, or an issuer.
     """
-    with connection.cursor() as cursor:
-        # No statement is published meanwhile, which would have what is erased.
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('erasures', 0))")
+    # A statement that is published meanwhile would have what is erased.
+    lock_erasures()
     stated: list[dict[str, Any]] = []
     for of in found(person, kept):
         stated += parts_without(of.table, of.erased)
@@ -136,8 +136,8 @@ def erase(
 def parts_without(table: str, erased: Iterable[str]) -> Iterator[dict[str, Any]]:
     """What parts of statements keep of a table of which rows are erased.
 
-    The salts of the rows that stay, by key: a salt that comes of the part's seed could
-    be made again, so the seed goes.
+    The salts of the rows that stay, by key: the seed is deleted, since the salts of the
+    erased rows could be derived from it.
     """
     gone = {*erased}
     for stated_table in TABLES:
@@ -152,11 +152,6 @@ def parts_without(table: str, erased: Iterable[str]) -> Iterator[dict[str, Any]]
                     "salts": {k: s.hex() for k, s in salts.items() if k not in lost},
                     "erased": {key: commitments[key].hex() for key in lost},
                 }
-
-
-def erased_since(number: int) -> models.QuerySet[Erasure]:
-    """Erasures after the one of this number, which a statement has as its last."""
-    return Erasure.objects.filter(number__gt=number).order_by("number")
 
 
 class ErasePerson:

@@ -28,15 +28,14 @@ from django.db import IntegrityError, transaction
 
 from issuers.register import merkle
 from issuers.register.chains import Chain, digest_after
+from issuers.register.erasure_records import erasures_now, lock_erasures
 from issuers.register.holding_trees import HoldingTrees, Stated
 from issuers.register.statement_models import (
-    Erasure,
     StatedRows,
     StatedToken,
     Statement,
     StatementKey,
 )
-from partnerapi.core.database import execute
 from partnerapi.core.times import to_rfc3339
 
 EMPTY = hashlib.sha256(b"").digest()
@@ -134,7 +133,8 @@ def publish(
     `least` is the number of the last statement that a file names.
 
     Raises:
-        AnotherPublished: another process published the statement of this number.
+        AnotherPublished: another process published the statement of this number, or
+            erased a person.
         DatabaseSetBack: the database has no statement of this number.
     """
     public = key.public_key()
@@ -179,10 +179,11 @@ def publish(
         }
     )
     with transaction.atomic():
-        execute("SELECT pg_advisory_xact_lock(hashtextextended('erasures', 0))", [])
+        lock_erasures()
         if erasures_now() != content["erasures"]:
             raise AnotherPublished(
-                "A person was erased meanwhile. Take the statement when that has ended."
+                "A person was erased meanwhile, and no statement was written. Run the "
+                "command once more."
             )
         # Of two processes, the second waits here until the first has committed.
         try:
@@ -211,13 +212,6 @@ def publish(
         StatedRows.objects.bulk_create(rows)
         trees.save(number)
     return statement
-
-
-def erasures_now() -> dict[str, Any]:
-    """The number of the last erasure, and the head of the chain of their records."""
-    last = Erasure.objects.order_by("-number").first()
-    head = bytes(last.digest) if last else bytes(32)
-    return {"number": last.number if last else 0, "digest": head.hex()}
 
 
 def stated_is_true(stated: StatedToken) -> str | None:

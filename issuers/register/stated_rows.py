@@ -6,12 +6,13 @@ the statement's seed for that table: without the seed a commitment reveals nothi
 digest is the SHA-256 of the commitments in the order of their bytes. A table's last
 digest covers all of its statements.
 
-Where the text of a row was erased, the seed is gone, too, from which its salt could be
-made. The salts of the other rows are kept instead, and the commitment of this one.
+When the text of a row is erased, so is the seed, since the row's salt could be derived
+from it. The salts of the other rows and the commitment of the erased one are kept.
 """
 
 import hashlib
 import hmac
+import json
 import secrets
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 
 from django.db import connection
 
-from issuers.register.statement_models import StatedRows
+from issuers.register.statement_models import Erasure, StatedRows
 from partnerapi.core.chains import rows_of
 from partnerapi.core.times import to_rfc3339
 
@@ -157,6 +158,29 @@ def digest_over(stated: Sequence[StatedRows]) -> str:
     return digest.hex()
 
 
+def table_differences(tables: list[dict[str, Any]], at: datetime) -> Iterator[str]:
+    """Tables of a statement whose covered rows have changed."""
+    erased = {
+        name for e in Erasure.objects.all() for name in json.loads(e.line)["rows"]
+    }
+    for stated in tables:
+        # Older statements name the columns, and digest all rows at once.
+        if "columns" not in stated:
+            yield from rows_differ(stated, at)
+            continue
+        table = next(one for one in TABLES if one.name == stated["table"])
+        if table.name in erased:
+            continue
+        until = datetime.fromisoformat(stated["until"])
+        rows, now = table_digest(table, stated["columns"], until)
+        if (rows, now) != (stated["rows"], stated["digest"]):
+            yield (
+                f"The rows of {table.name} until {stated['until']} are not those "
+                f"that were stated: {rows:,} instead of {stated['rows']:,}, and "
+                f"their digest is {now}, not {stated['digest']}."
+            )
+
+
 def rows_differ(said: dict[str, Any], at: datetime) -> Iterator[str]:
     """Differences between a table and what a statement says of it, a sentence each.
 
@@ -183,6 +207,20 @@ def rows_differ(said: dict[str, Any], at: datetime) -> Iterator[str]:
                 f"not those that were stated: {rows:,} instead of {one.rows:,}, and "
                 f"their digest is {digest.hex()}, not {bytes(one.digest).hex()}."
             )
+
+
+def table_digest(table: Kept, columns: list[str], until: datetime) -> tuple[int, str]:
+    """How many rows are older, and the SHA-256 of their lines, each with its end."""
+    listed = ", ".join(f"{table.name}.{column}" for column in columns)
+    count, digest = 0, hashlib.sha256()
+    for (line,) in rows_of(
+        f"SELECT ROW({listed})::text FROM {table.name} WHERE {table.time} < %s"
+        f" ORDER BY {table.key}",
+        [until],
+    ):
+        count += 1
+        digest.update(f"{line}\n".encode())
+    return count, digest.hexdigest()
 
 
 def columns_of(table: Kept) -> list[str]:

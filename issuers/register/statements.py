@@ -5,9 +5,9 @@ signature of that line's UTF-8. The object names all issuers; for each token, it
 issuer, its creation, how many entries and prices there are and the digests of their
 chains; for each table of TABLES, how many of its rows are older than an hour and a
 digest of their commitments; a digest of the commitments to the names that holders had;
-the last erasure of a person; the passkeys of
-staff that were vouched for, and the kinds of requests that are decided with one. It
-also names the public statement that was signed with it, by number and digest.
+the last erasure of a person; the passkeys of staff that were vouched for, and the kinds
+of requests that are decided with one. It also names the public statement that was
+signed with it, by number and digest.
 
 A person who rewrites covered rows must also forge the statement: the database's owner
 has neither its key nor access to the place where it is kept.
@@ -17,12 +17,9 @@ import base64
 import hashlib
 import json
 import os
-import re
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -37,25 +34,17 @@ from accounts.approvals.models import ApprovalPolicy
 from accounts.approvals.verification import kinds_signed, passkeys_stated
 from accounts.passkeys.models import Passkey
 from issuers.register.chains import Chain, digest_after
+from issuers.register.erasure_records import erasure_differences, erasures_now
 from issuers.register.holding_trees import SETTLED, HoldingTrees
-from issuers.register.names import name_at
-from issuers.register.publication import erasures_now, publish, trees_of
+from issuers.register.publication import publish, trees_of
+from issuers.register.stated_names import name_differences, names_stated
 from issuers.register.stated_rows import (
     TABLES,
-    Kept,
     digest_over,
-    rows_differ,
     state_rows,
+    table_differences,
 )
-from issuers.register.statement_models import (
-    Erasure,
-    HolderCommitment,
-    RedactedLine,
-    StatedRows,
-    Statement,
-)
-from issuers.register.sumtree import commitment_of
-from partnerapi.core.chains import after, rows_of
+from issuers.register.statement_models import StatedRows
 from partnerapi.core.database import SCHEMA_FIRST
 
 CHAINS = {
@@ -73,7 +62,8 @@ def write_statement(directory: Path, key: Ed25519PrivateKey, at: datetime) -> Pa
 
     Raises:
         OSError: the directory cannot be written.
-        AnotherPublished: another process has published a statement meanwhile.
+        AnotherPublished: another process has published a statement meanwhile, or
+            erased a person.
         DatabaseSetBack: the last file names a statement that the database lacks.
         HoldingsDisagree: what holders have is not what is held.
         WrongStatementError: the last file is none.
@@ -199,135 +189,7 @@ def differences(said: dict[str, Any], at: datetime) -> Iterator[str]:
         yield from table_differences(said["tables"], at)
         yield from policy_differences(said.get("policies", policies_now()))
         yield from erasure_differences(said.get("erasures"))
-        stated = said["names"]
-        if "until" not in stated:
-            rows, now = names_now(said["statement"])
-        elif Erasure.objects.exists():
-            return
-        else:
-            until = datetime.fromisoformat(stated["until"])
-            rows, now = names_digest(said["tokens"], until)
-        if (rows, now) != (stated["rows"], stated["digest"]):
-            yield (
-                f"The names of holders as of {said['at']} are not those that were "
-                f"stated: {rows:,} instead of {stated['rows']:,}, and their digest is "
-                f"{now}, not {stated['digest']}."
-            )
-
-
-def names_stated(trees: HoldingTrees) -> dict[str, Any]:
-    """How many commitments to holders and names there are, and the digest over them.
-
-    A statement adds the commitments that it makes. The first of this form adds all.
-    """
-    before, digest = first_of_names(), bytes(32)
-    made = [*trees.made]
-    if before is None:
-        known = HolderCommitment.objects.values_list("commitment", flat=True)
-        made += [bytes(one) for one in known]
-    else:
-        last = Statement.objects.get(number=trees.last)
-        digest = bytes.fromhex(json.loads(last.details or "{}")["names"])
-    count = HolderCommitment.objects.count() + len(trees.made)
-    return {"rows": count, "digest": digest_with(digest, made).hex()}
-
-
-def digest_with(digest: bytes, made: list[bytes]) -> bytes:
-    return hashlib.sha256(digest + b"".join(sorted(made))).digest()
-
-
-def first_of_names() -> int | None:
-    """The number of the first statement that has commitments to names."""
-    found = Statement.objects.filter(details__contains='"erasures":')
-    return found.order_by("number").values_list("number", flat=True).first()
-
-
-def names_now(number: int) -> tuple[int, str]:
-    """What statement `number` would say of names, by what holders were called then."""
-    first, digest, count = first_of_names() or 0, bytes(32), 0
-    groups = groupby(rows_of(NAMED, [number]), lambda row: max(row[0], first))
-    last = first - 1
-    for since, rows in groups:
-        for _ in range(last + 1, since):
-            digest = digest_with(digest, [])
-        made = [
-            bytes(commitment)
-            if salt is None and is_erased
-            else commitment_of(salt or b"", f"User|{user}", name)
-            for _, commitment, salt, is_erased, user, name in rows
-        ]
-        digest, count, last = digest_with(digest, made), count + len(made), since
-    for _ in range(last + 1, number + 1):
-        digest = digest_with(digest, [])
-    return count, digest.hex()
-
-
-def erasure_differences(stated: dict[str, Any] | None) -> Iterator[str]:
-    """What the records of erasures do not say as they were written, or do not cover."""
-    digest, heads = bytes(32), {0: bytes(32).hex()}
-    lines: set[tuple[str, int, str, str]] = set()
-    parts: dict[tuple[str, int], dict[str, str]] = defaultdict(dict)
-    unsalted: set[str] = set()
-    for erasure in Erasure.objects.order_by("number"):
-        digest = after(digest, erasure.line)
-        heads[erasure.number] = digest.hex()
-        if digest != bytes(erasure.digest):
-            yield f"The record of {str(erasure).lower()} was altered."
-        said = json.loads(erasure.line)
-        unsalted |= {*said["unsalted"]}
-        lines |= {
-            (one["token"], one["number"], one["digestBefore"], one["digestAfter"])
-            for one in said["lines"]
-        }
-        for part in said["stated"] or ():
-            parts[part["name"], part["statement"]] |= part["erased"]
-    if stated and heads.get(stated["number"]) != stated["digest"]:
-        yield f"The records of erasures up to {stated['number']} are not those stated."
-    redacted = {
-        (str(o.token_id), o.number, o.digest_before.hex(), o.digest_after.hex())
-        for o in RedactedLine.objects.all()
-    }
-    if redacted != lines:
-        yield "The redacted lines of entries are not those of the records of erasures."
-    known = StatedRows.objects.exclude(erased=None)
-    if {(one.name, one.statement_id): one.erased for one in known} != parts:
-        yield "The erased rows of statements are not those of the records of erasures."
-    if {key for (key,) in rows_of(UNSALTED, [])} != unsalted:
-        yield "Private parts without a salt are not those of the records of erasures."
-
-
-def not_compared(said: dict[str, Any]) -> list[str]:
-    """What cannot be compared with a statement, since persons were erased after it."""
-    last = said.get("erasures", {"number": 0})["number"]
-    notes = []
-    for erasure in Erasure.objects.filter(number__gt=last).order_by("number"):
-        rows = json.loads(erasure.line)["rows"]
-        of = ", ".join(f"{count:,} of {name}" for name, count in sorted(rows.items()))
-        notes.append(
-            f"not comparable after erasure {erasure.number}, but by their commitments: "
-            f"the person's names, and rows: {of}"
-        )
-    return notes
-
-
-def table_differences(tables: list[dict[str, Any]], at: datetime) -> Iterator[str]:
-    """Tables of a statement whose covered rows have changed."""
-    for stated in tables:
-        # Older statements name the columns, and digest all rows at once.
-        if "columns" not in stated:
-            yield from rows_differ(stated, at)
-            continue
-        table = next(one for one in TABLES if one.name == stated["table"])
-        if any(table.name in json.loads(e.line)["rows"] for e in Erasure.objects.all()):
-            continue
-        until = datetime.fromisoformat(stated["until"])
-        rows, now = table_digest(table, stated["columns"], until)
-        if (rows, now) != (stated["rows"], stated["digest"]):
-            yield (
-                f"The rows of {table.name} until {stated['until']} are not those "
-                f"that were stated: {rows:,} instead of {stated['rows']:,}, and "
-                f"their digest is {now}, not {stated['digest']}."
-            )
+        yield from name_differences(said)
 
 
 def policies_now() -> dict[str, dict[str, Any]]:
@@ -395,34 +257,6 @@ def token_differences(said: dict[str, Any]) -> Iterator[str]:
             )
 
 
-def table_digest(table: Kept, columns: list[str], until: datetime) -> tuple[int, str]:
-    """How many rows are older, and the SHA-256 of their lines, each with its end."""
-    listed = ", ".join(f"{table.name}.{column}" for column in columns)
-    count, digest = 0, hashlib.sha256()
-    for (line,) in rows_of(
-        f"SELECT ROW({listed})::text FROM {table.name} WHERE {table.time} < %s"
-        f" ORDER BY {table.key}",
-        [until],
-    ):
-        count += 1
-        digest.update(f"{line}\n".encode())
-    return count, digest.hexdigest()
-
-
-def names_digest(tokens: list[dict[str, Any]], until: datetime) -> tuple[int, str]:
-    """How many holders the stated entries name, and the SHA-256 of their names.
-
-    Each has a line: the user's id, a space and the name as JSON in ASCII.
-    """
-    count, digest = 0, hashlib.sha256()
-    stated = [[one["token"] for one in tokens], [one["entries"] for one in tokens]]
-    for holders, said in rows_of(NAMES, [until, *stated]):
-        count += holders
-        ascii_lines = NOT_IN_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], said)
-        digest.update(ascii_lines.encode())
-    return count, digest.hexdigest()
-
-
 @contextmanager
 def one_state() -> Iterator[None]:
     """A transaction whose statements all see the same state of the database."""
@@ -480,39 +314,3 @@ ADDED = {
         WHERE token_id = %s AND number > %s AND effective_at < %s
     """,
 }
-NOT_IN_ASCII = re.compile(r"[^\n -~]+")
-"""What PostgreSQL leaves in a JSON text, and `json.dumps` escapes."""
-# A row for each holder takes Python five times as long.
-NAMES = f"""
-    SELECT count(*), string_agg(concat(n.user_id, ' ', to_json(n.name), chr(10)), ''
-        ORDER BY n.user_id)
-    FROM (
-        SELECT a.user_id, {name_at("h", "%s")} AS name,
-            row_number() OVER (ORDER BY a.user_id) / 100 AS part
-        FROM issuers_ledgeraccount a JOIN accounts_userholder h ON h.id = a.holder_id
-        WHERE a.id IN (
-            SELECT p.account_id
-            FROM unnest(%s::uuid[], %s::bigint[]) AS n (token_id, seq)
-            JOIN issuers_ledgerposting p ON p.token_id = n.token_id AND p.seq <= n.seq)
-    ) n
-    GROUP BY n.part ORDER BY n.part
-"""
-NAMED = f"""
-    SELECT c.since, c.commitment, s.salt, e.person_id IS NOT NULL, a.user_id::text,
-        {name_at("h", "t.at")}
-    FROM issuers_holdercommitment c
-    JOIN issuers_statement t ON t.number = c.since
-    JOIN issuers_ledgeraccount a ON a.id = c.account_id
-    JOIN accounts_userholder h ON h.id = a.holder_id
-    LEFT JOIN issuers_holdersalt s ON s.user_id = a.user_id AND s.token_id = c.token_id
-    LEFT JOIN (SELECT DISTINCT person_id FROM issuers_erasure) e
-        ON e.person_id = a.user_id
-    WHERE c.since <= %s ORDER BY c.since
-"""
-UNSALTED = """
-    SELECT ROW(token_id, seq)::text FROM issuers_ledgertransaction
-    WHERE private_digest IS NOT NULL AND salt IS NULL
-    UNION ALL
-    SELECT ROW(cash_account_id, number)::text FROM accounts_cashposting
-    WHERE private_digest IS NOT NULL AND salt IS NULL
-"""

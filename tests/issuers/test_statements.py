@@ -20,7 +20,7 @@ from accounts.people.models import UserHolder
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Price
-from issuers.register.statements import names_digest
+from issuers.register.stated_names import names_digest
 from tests.approved import desk
 from tests.characters import World
 from tests.issuers.register import empty_token, new_issuer, people
