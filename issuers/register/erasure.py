@@ -105,17 +105,15 @@ def found(person: UUID, kept: Mapping[str, int]) -> list[Found]:
 
 
 def erase(
-    person: UUID,
-    actor: str,
-    kept: Mapping[str, int],
-    advance: Advance = lambda done: None,
+    person: UUID, actor: str, kept: Mapping[str, int], advance: Advance
 ) -> Erasure:
     """Erase a person, in the transaction that carries the approval.
 
-    `advance` is called for each table that statements have.
+    `advance` is called for each table with rows that name the person.
 
     Raises:
-        NotErasable: the person has units, an account that is not closed, or an issuer.
+        NotErasable: the person has units, pending legacy shares, an open account or
+            an issuer.
     """
     # A statement that is published meanwhile would have what is erased.
     lock_erasures()

@@ -182,8 +182,8 @@ def publish(
         lock_erasures()
         if erasures_now() != content["erasures"]:
             raise AnotherPublished(
-                "A person was erased meanwhile, and no statement was written. Run the "
-                "command once more."
+                "A person was erased meanwhile, and no statement was written. "
+                "Repeat the command."
             )
         # Of two processes, the second waits here until the first has committed.
         try:

@@ -1,4 +1,4 @@
--- Enters a new API key, whose scopes are rows of accounts_keyscope, and tells its
+-- Enters a new API key, whose scopes are rows of accounts_keyscope, with an event of its
 -- partner.
 -- called by: desk_issue_key, keys_issue
 -- raises: check_violation

@@ -1,5 +1,5 @@
--- Gives an API key fewer scopes or an earlier end, or revokes it, and tells its partner.
--- A NULL leaves what it is for. FALSE: the key was as narrow before.
+-- Gives an API key fewer scopes or an earlier end, or revokes it, with an event of its
+-- partner. What is NULL changes nothing. FALSE: the key was as narrow before.
 -- called by: application
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.keys_narrow(

@@ -41,8 +41,8 @@ The person must have no units, no pending legacy shares and no open account, and
 no issuer. The register then calls the person "erased person N". Old statements and proofs
 stay valid: their commitments stay, and reveal nothing without the salts. The next
 statement has the record of the erasure. Texts that a law keeps longer stay until their
-retention ends: run the command once more then. The page Proof has these periods, and what
-else contains names: answers, exports, logs and backups.
+retention ends: repeat the command then. The page Proof has these periods, and what else
+contains names: answers, exports, logs and backups.
 
 A second person approves: file a request, then pass its id with the same periods.
 
