@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from marketdata.trading.queues import BUY, SELL, Resting, uncross
+from marketdata.trading.auctions import uncross
+from marketdata.trading.queues import BUY, SELL, Resting
 from tests.sampling import seed
 
 HIGHEST = 14
@@ -54,7 +55,7 @@ def units_traded(orders: list[Resting], price: int) -> dict[int, int]:
 def by_hand(
     orders: list[Resting], reference: int, tick: int
 ) -> tuple[int | None, list[Resting], list[Resting], dict[int, int]]:
-    """The price, who stays, who is removed, and what those who stay trade."""
+    """The price, the orders that stay, those removed, and what the first trade."""
     stay = list(orders)
     removed: list[Resting] = []
     while True:
