@@ -19,9 +19,8 @@ from issuers.register.models import HolderBalance, LedgerTransaction, TokenPrice
 from issuers.register.writer import Writer
 from marketdata.trading import locked
 from marketdata.trading.errors import NotTradable
-from marketdata.trading.fees import NO_FEE, Fee, OrderFees
+from marketdata.trading.fees import NO_FEE, Fee
 from marketdata.trading.models import Bust, Execution, Order, OrderFee, OrderSide
-from marketdata.trading.tariffs import terms_of
 from partnerapi.core.database import execute
 from partnerapi.core.errors import PartnerAPIError
 from partnerapi.core.money import euros
@@ -113,10 +112,7 @@ def refund(execution: Execution, order: Order) -> Fee:
     fees = OrderFee.objects.select_related("tariff").filter(order=order).first()
     if fees is None:
         return NO_FEE
-    so_far = OrderFees(
-        terms_of(fees.tariff), fees.maker_value, fees.taker_value, fees.paid
-    )
-    return so_far.bust(
+    return fees.so_far.bust(
         execution.price * execution.quantity,
         execution.aggressor == order.side,
         order.side == OrderSide.SELL,

@@ -1,7 +1,7 @@
 """What an order pays in fees, by the tariff of its acceptance; standard library only.
 
 Amounts are euro cents; rates, and that of value added tax, are basis points.
-`trading_charge` of the database computes the same and believes no one.
+`trading_charge` of the database computes the same from the market's events alone.
 """
 
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from typing import NamedTuple
 BPS = 10_000
 
 
-class Tariff(NamedTuple):
-    """`minimum` and `maximum` are of an order; without a maximum there is none."""
+class Terms(NamedTuple):
+    """Those of a tariff; `minimum` and `maximum` are of an order, None: no maximum."""
 
     maker: int
     taker: int
@@ -39,15 +39,15 @@ def half_up(amount: int, divisor: int) -> int:
     return (2 * amount + divisor) // (2 * divisor)
 
 
-def total_of(tariff: Tariff, weighted: int) -> int:
+def total_of(terms: Terms, weighted: int) -> int:
     """The fee of an order that has traded, tax included.
 
     `weighted` is the sum of the values of its fills, each times its rate.
     """
-    net = max(tariff.minimum, half_up(weighted, BPS))
-    if tariff.maximum is not None:
-        net = min(tariff.maximum, net)
-    return net + half_up(net * tariff.vat, BPS)
+    net = max(terms.minimum, half_up(weighted, BPS))
+    if terms.maximum is not None:
+        net = min(terms.maximum, net)
+    return net + half_up(net * terms.vat, BPS)
 
 
 def parts_of(total: int, vat: int) -> Fee:
@@ -60,7 +60,7 @@ def parts_of(total: int, vat: int) -> Fee:
 class OrderFees:
     """An order's fees so far: the values of its fills, what it paid and reserves."""
 
-    tariff: Tariff
+    terms: Terms
     maker_value: int = 0
     taker_value: int = 0
     paid: int = 0
@@ -70,9 +70,9 @@ class OrderFees:
         """The fee of the fills, and of a rest of this value at the higher rate."""
         if not self.maker_value + self.taker_value + rest:
             return 0
-        tariff = self.tariff
-        weighted = self.maker_value * tariff.maker + self.taker_value * tariff.taker
-        return total_of(tariff, weighted + rest * max(tariff.maker, tariff.taker))
+        terms = self.terms
+        weighted = self.maker_value * terms.maker + self.taker_value * terms.taker
+        return total_of(terms, weighted + rest * max(terms.maker, terms.taker))
 
     def fill(self, value: int, takes: bool, sells: bool) -> Fee:
         """Pay for a fill. A sell pays no more than the fill's proceeds: what these do
@@ -99,7 +99,7 @@ class OrderFees:
         return Fee(-back.net, -back.vat)
 
     def parts_since(self, before: int) -> Fee:
-        now, then = (parts_of(paid, self.tariff.vat) for paid in (self.paid, before))
+        now, then = (parts_of(paid, self.terms.vat) for paid in (self.paid, before))
         return Fee(now.net - then.net, now.vat - then.vat)
 
     def held(self, rest: int) -> int:

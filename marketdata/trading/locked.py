@@ -19,7 +19,7 @@ from issuers.register.ledger import Entry, Kind
 from issuers.register.standing import standing_of
 from issuers.register.writer import HOLDER, LockedLedger, Writer
 from marketdata.trading.errors import NotTradable
-from marketdata.trading.fees import OrderFees, Tariff
+from marketdata.trading.fees import OrderFees, Terms
 from marketdata.trading.models import Order, row_of
 from marketdata.trading.queues import BUY, SELL, Queues, Resting
 from marketdata.trading.sessions import Session
@@ -99,7 +99,7 @@ class Seen:
     levels: dict[tuple[int, int], int] = field(default_factory=dict)
     used_ids: dict[tuple[UUID, str], UUID] = field(default_factory=dict)
     open_counts: dict[UUID, int] = field(default_factory=dict)
-    tariffs: dict[UUID, Tariff] = field(default_factory=dict)
+    tariffs: dict[UUID, Terms] = field(default_factory=dict)
     fees: dict[UUID, OrderFees] = field(default_factory=dict)
 
 
@@ -223,9 +223,9 @@ def read_fees(
 ) -> None:
     """The tariffs that partners' orders get, and the fees of orders that have one."""
     for partner, *tariff in tariffs or ():
-        all_seen.tariffs[UUID(partner)] = Tariff(*tariff)
+        all_seen.tariffs[UUID(partner)] = Terms(*tariff)
     for order, maker, taker, minimum, maximum, vat, *so_far in orders or ():
-        kept = Tariff(maker, taker, minimum, maximum, vat)
+        kept = Terms(maker, taker, minimum, maximum, vat)
         all_seen.fees[UUID(order)] = OrderFees(kept, *so_far)
 
 

@@ -115,9 +115,9 @@ def check(token_id: UUID, request: Request, limits: Collection[Limits] = ()) -> 
         order = result.order
         value, fee = order.limit_price * order.quantity, NO_FEE
         if fees := prepared.fees.get(order.pk):
-            most = OrderFees(fees.tariff).due(value)
+            most = OrderFees(fees.terms).due(value)
             fee = parts_of(
-                most if order.side == BUY else min(most, value), fees.tariff.vat
+                most if order.side == BUY else min(most, value), fees.terms.vat
             )
         reserves = value + fee.total if order.side == BUY else order.quantity
         return Check(None, reserves, order.filled, order.filled_value, prepared.at, fee)

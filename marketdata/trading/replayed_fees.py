@@ -1,7 +1,6 @@
 """Computes a market's fees anew from its executions, busts and tariffs."""
 
 from collections.abc import Iterator
-from typing import Any
 from uuid import UUID
 
 from marketdata.trading.fees import Fee, OrderFees
@@ -9,13 +8,13 @@ from marketdata.trading.models import (
     Bust,
     Execution,
     ExecutionFee,
+    Order,
     OrderFee,
     OrderSide,
     OrderStatus,
+    Tariff,
 )
-from marketdata.trading.models import Tariff as TariffRow
 from marketdata.trading.queues import BUY, SELL
-from marketdata.trading.tariffs import terms_of
 
 PAID, BACK = False, True
 
@@ -25,17 +24,12 @@ def replay_fees(token_id: UUID) -> Iterator[str]:
 
     Executions and busts are taken in the order of the market's log.
     """
-    tariffs = {row.pk: row for row in TariffRow.objects.filter(token=token_id)}
-    rows = {
-        row.order_id: row
-        for row in OrderFee.objects.filter(order__token=token_id).select_related(
-            "order"
-        )
-    }
-    terms = {pk: terms_of(row) for pk, row in tariffs.items()}
-    fees = {order: OrderFees(terms[row.tariff_id]) for order, row in rows.items()}
+    tariffs = list(Tariff.objects.filter(token=token_id))
+    found = OrderFee.objects.filter(order__token=token_id)
+    rows = {row.order_id: row for row in found.select_related("order", "tariff")}
+    fees = {order: OrderFees(row.tariff.terms) for order, row in rows.items()}
     for row in rows.values():
-        if row.tariff_id != tariff_of([*tariffs.values()], row.order):
+        if row.tariff_id != tariff_of(tariffs, row.order):
             yield f"order {row.order_id} has another tariff than that of its acceptance"
     due = dict(replayed(token_id, fees))
     paid = {
@@ -51,14 +45,11 @@ def replay_fees(token_id: UUID) -> Iterator[str]:
         so_far, of = fees[order], row.order
         is_open = of.side == BUY and of.status == OrderStatus.OPEN
         so_far.reserved = so_far.held(of.limit_price * of.remaining) if is_open else 0
-        kept = (row.maker_value, row.taker_value, row.paid, row.reserved)
-        if kept != (
-            so_far.maker_value, so_far.taker_value, so_far.paid, so_far.reserved,
-        ):  # fmt: skip
-            yield f"order {order}: {kept} instead of {so_far}"
+        if row.so_far != so_far:
+            yield f"order {order}: {row.so_far} instead of {so_far}"
 
 
-def tariff_of(tariffs: list[TariffRow], order: Any) -> int | None:
+def tariff_of(tariffs: list[Tariff], order: Order) -> int | None:
     """The tariff in force at the acceptance of an order, a partner's own first."""
     standing = [
         (row.partner_id is not None, row.valid_from, row.pk)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from issuers.register.writer import LockedLedger, Writer
-from marketdata.trading.fees import NO_FEE, Fee, OrderFees, Tariff
+from marketdata.trading.fees import NO_FEE, Fee, OrderFees, Terms
 from marketdata.trading.in_force import TimeInForce
 from marketdata.trading.limits import Taken
 from marketdata.trading.locked import Book, Cash, Client
@@ -78,7 +78,7 @@ class Round:
     used_ids: dict[tuple[UUID, str], UUID] = field(default_factory=dict)
     open_counts: dict[UUID, int] = field(default_factory=dict)
     taken: dict[UUID, Taken] = field(default_factory=dict)
-    tariffs: Mapping[UUID, Tariff] = field(default_factory=dict)
+    tariffs: Mapping[UUID, Terms] = field(default_factory=dict)
     fees: dict[UUID, OrderFees] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

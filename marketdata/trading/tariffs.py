@@ -13,7 +13,7 @@ from accounts.approvals.models import ApprovalRequest
 from accounts.keys.models import Partner
 from issuers.models import Token
 from issuers.register.approvals import token_facts, token_links
-from marketdata.trading.fees import Tariff as Terms
+from marketdata.trading.fees import Terms
 from marketdata.trading.models import Market, Tariff
 from partnerapi.core.database import value_of
 from partnerapi.core.money import euros
@@ -84,13 +84,6 @@ def text_of(terms: Terms | None) -> str:
     return f"maker {maker}, taker {taker}{bounds} an order; VAT {vat}"
 
 
-def terms_of(tariff: Tariff) -> Terms:
-    return Terms(
-        tariff.maker_bps, tariff.taker_bps, tariff.minimum, tariff.maximum,
-        tariff.vat_bps,
-    )  # fmt: skip
-
-
 def set_tariff(
     token_id: UUID,
     partner_id: UUID | None,
@@ -113,9 +106,9 @@ def set_tariff(
 
 
 def sweep_fees() -> int:
-    """Move the fees of each market to the platform's account; the payments' number.
+    """Move the fees of each market to the platform's account; return how many paid.
 
-    What a market lacks after busts comes from there.
+    That account pays what a market lacks after busts.
     """
     with transaction.atomic():
         swept: int = value_of(SWEEP)
@@ -135,7 +128,7 @@ class SetTariff:
         rows = [
             *token_facts(token),
             ("Partner", "", str(partner or "All partners without their own tariff")),
-            ("Tariff", text_of(terms_of(present) if present else None), text_of(terms)),
+            ("Tariff", text_of(present.terms if present else None), text_of(terms)),
             ("From", "", f"{begins:%Y-%m-%d %H:%M} UTC" if begins else "its approval"),
         ]
         links = token_links(token) | ({"Partner": partner} if partner else {})

@@ -25,9 +25,8 @@ from issuers.compliance.restrictions import Terms, restrict
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Article, Document, Issuer, IssuerGrant, Token
 from marketdata.replay.own_book import PARTNER
-from marketdata.trading import controls, market
+from marketdata.trading import controls, fees, market
 from marketdata.trading.errors import LotSize
-from marketdata.trading.fees import Tariff
 from marketdata.trading.market import Placed, Request
 from marketdata.trading.models import Market, Order
 from marketdata.trading.queues import BUY
@@ -174,7 +173,7 @@ def with_orders():
             )
     refused_orders.write()
     for of in Market.objects.select_related("token"):
-        approved_tariff(of.token, Tariff(10, 25, 100, 500, 1_900))
+        approved_tariff(of.token, fees.Terms(10, 25, 100, 500, 1_900))
 
 
 def with_webhooks():

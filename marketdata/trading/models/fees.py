@@ -5,6 +5,7 @@ from django.db.models import F, Q
 
 from accounts.keys.models import Partner
 from issuers.models import Token
+from marketdata.trading.fees import OrderFees, Terms
 from marketdata.trading.models.markets import ACTOR_LENGTH, REASON_LENGTH
 from marketdata.trading.models.orders import Order, OrderSide
 from partnerapi.core.constraints import check
@@ -84,6 +85,12 @@ class Tariff(models.Model):
         of = f" for {self.partner}" if self.partner_id else ""
         return f"Tariff of {self.token}{of}"
 
+    @property
+    def terms(self) -> Terms:
+        return Terms(
+            self.maker_bps, self.taker_bps, self.minimum, self.maximum, self.vat_bps
+        )
+
 
 class OrderFee(models.Model):
     """The fees of an order that was accepted under a tariff, so far; cents, with tax.
@@ -106,6 +113,16 @@ class OrderFee(models.Model):
 
     def __str__(self):
         return str(self.order_id)
+
+    @property
+    def so_far(self) -> OrderFees:
+        return OrderFees(
+            self.tariff.terms,
+            self.maker_value,
+            self.taker_value,
+            self.paid,
+            self.reserved,
+        )
 
 
 class ExecutionFee(models.Model):

@@ -7,7 +7,7 @@ from django import forms
 
 from marketdata.trading.busts import bust_content, bust_title
 from marketdata.trading.controls import release_content, release_title
-from marketdata.trading.fees import Tariff as Terms
+from marketdata.trading.fees import Terms
 from marketdata.trading.models import Execution, Market, OrderBlock, Phase
 from marketdata.trading.phases import reopening_content, reopening_title
 from marketdata.trading.tariffs import tariff_content, tariff_title

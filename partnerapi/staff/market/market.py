@@ -22,7 +22,7 @@ from marketdata.books.days import day_of
 from marketdata.trading.models import REASON_LENGTH, Execution, Market, Phase
 from marketdata.trading.phases import PhaseRefused, change_phase
 from marketdata.trading.ratios import Activity, activity
-from marketdata.trading.tariffs import terms_of, text_of
+from marketdata.trading.tariffs import text_of
 from partnerapi.core import lock_waits
 from partnerapi.core.money import euros
 from partnerapi.staff.approvals.filing import address, may_file
@@ -87,7 +87,7 @@ def show_market(request: HttpRequest, pk: UUID) -> HttpResponse:
         "is_first": before == LAST_TRADE,
         "phases": phases[:PHASES],
         "activities": activities(pk),
-        "tariffs": [(t, text_of(terms_of(t))) for t in tariffs[:TARIFFS]],
+        "tariffs": [(t, text_of(t.terms)) for t in tariffs[:TARIFFS]],
         "ask_tariff": may_file(request.user, ApprovalKind.TARIFF)
         and address(ApprovalKind.TARIFF, token=market.token.symbol),
         "problems": problems,

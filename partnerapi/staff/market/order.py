@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 
 from marketdata.trading.models import Bust, Execution, Order, OrderFee, OrderSide
-from marketdata.trading.tariffs import terms_of, text_of
+from marketdata.trading.tariffs import text_of
 from partnerapi.core.money import euros
 
 EVENTS_OF_A_PAGE = 100
@@ -51,7 +51,7 @@ def fee_of(order: Order) -> dict[str, str] | None:
     if fee is None:
         return None
     return {
-        "tariff": text_of(terms_of(fee.tariff)),
+        "tariff": text_of(fee.tariff.terms),
         "paid": euros(fee.paid),
         "reserved": euros(fee.reserved),
     }

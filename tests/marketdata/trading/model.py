@@ -479,7 +479,7 @@ class Both:
         return f"{numbers}, {said}"
 
     def tariff(self) -> str:
-        from marketdata.trading.fees import Tariff
+        from marketdata.trading.fees import Terms
         from marketdata.trading.tariffs import set_tariff
         from tests.approved import asker
 
@@ -497,7 +497,7 @@ class Both:
             self.random.choice([None, least, least + 20, least + 100]),
             self.random.choice([0, 700, 1_900, 2_000]),
         )
-        terms = Tariff(*rates)
+        terms = Terms(*rates)
         set_tariff(self.token.pk, partner, None, terms, "why", asker())
         self.model.tariffs[of] = rates
         return f"{rates} of {of}"

@@ -12,9 +12,8 @@ from accounts.approvals.models import ApprovalKind
 from accounts.cash.models import CashHead, CashTransaction
 from issuers.models import Token
 from marketdata.trading import busts, market
-from marketdata.trading.fees import Fee, OrderFees, Tariff
-from marketdata.trading.models import Execution, Market
-from marketdata.trading.models import Tariff as TariffRow
+from marketdata.trading.fees import Fee, OrderFees, Terms
+from marketdata.trading.models import Execution, Market, Tariff
 from marketdata.trading.queues import BUY, SELL
 from marketdata.trading.replayed_fees import replay_fees
 from marketdata.trading.tariffs import set_tariff, tariff_content
@@ -39,7 +38,7 @@ from tests.marketdata.trading.trading import (
 )
 
 # 0.10 % and 0.25 %, at least 1 € and at most 5 € an order, 19 % VAT.
-USUAL = Tariff(10, 25, 100, 500, 1_900)
+USUAL = Terms(10, 25, 100, 500, 1_900)
 
 
 def fees_of(token: Token, side: int) -> Sequence[tuple[int, int]]:
@@ -71,7 +70,7 @@ def bust(token: Token, trade: int) -> None:
 
 
 class Traders:
-    def __init__(self, terms: Tariff | None, price: int = 2_000) -> None:
+    def __init__(self, terms: Terms | None, price: int = 2_000) -> None:
         self.token = new_market(price)
         self.buyer, self.seller = new_clients(2)
         give(self.token, {self.seller: 1_000})
@@ -104,11 +103,11 @@ def test_a_buy_reserves_the_minimum_and_pays_it_with_its_first_fill():
 @pytest.mark.django_db
 def test_a_half_cent_goes_up_and_an_order_keeps_its_tariff_when_it_is_amended():
     # 1 %, 20 % VAT: 12.50 € cost 12.5 cents, so 13, and 2.6, so 3 cents VAT.
-    of = Traders(Tariff(100, 100, 0, None, 2_000), 1_250)
+    of = Traders(Terms(100, 100, 0, None, 2_000), 1_250)
     deposit(of.buyer, 10_000)
     order = placed(of.token, buy(of.buyer, 1, 1_250))
     assert purse(of.buyer) == (10_000, 1_266)
-    approved_tariff(of.token, Tariff(1_000, 1_000, 0, None, 2_000))
+    approved_tariff(of.token, Terms(1_000, 1_000, 0, None, 2_000))
     # 3 × 12.50 €: 37.5, so 38 cents; 7.6, so 8 cents VAT. By the new tariff: 375, 75.
     market.amend(order.pk, 1, of.buyer.partner.login, 3)
     assert purse(of.buyer) == (10_000, 3_750 + 46)
@@ -125,7 +124,7 @@ def test_a_half_cent_goes_up_and_an_order_keeps_its_tariff_when_it_is_amended():
 @pytest.mark.django_db
 def test_a_sell_pays_from_its_proceeds_and_a_bust_gives_back_what_is_too_much():
     # At least 3.00 € an order, no VAT, and the seller has nothing.
-    of = Traders(Tariff(0, 100, 300, None, 0), 100)
+    of = Traders(Terms(0, 100, 300, None, 0), 100)
     deposit(of.buyer, 10_000)
     placed(of.token, sell(of.seller, 50, 100))
     # 1 × 1.00 €: all of it. 4 × 1.00 €: the other 2.00 €.
@@ -168,17 +167,17 @@ def test_each_night_one_payment_moves_a_markets_fees_to_the_platform():
 
 
 def test_the_higher_rate_bounds_what_a_buy_pays():
-    fees = OrderFees(Tariff(5, 40, 0, 500, 1_900))
+    fees = OrderFees(Terms(5, 40, 0, 500, 1_900))
     assert fees.held(100_000) == 400 + 76
     assert fees.fill(60_000, takes=False, sells=False) == Fee(30, 6)
     assert fees.held(40_000) == 190 + 36 - 36
     assert fees.fill(40_000, takes=True, sells=False) == Fee(160, 30)
     assert fees.held(0) == 0
-    assert OrderFees(Tariff(5, 40, 0, 500, 1_900)).held(10**9) == 500 + 95
+    assert OrderFees(Terms(5, 40, 0, 500, 1_900)).held(10**9) == 500 + 95
 
 
 def test_what_proceeds_do_not_cover_is_paid_with_the_next_fill():
-    fees = OrderFees(Tariff(0, 0, 100, None, 2_000))
+    fees = OrderFees(Terms(0, 0, 100, None, 2_000))
     assert fees.fill(60, takes=True, sells=True) == Fee(50, 10)
     assert fees.fill(80, takes=True, sells=True) == Fee(50, 10)
     assert fees.fill(80, takes=True, sells=True) == Fee(0, 0)
@@ -190,7 +189,7 @@ def test_what_proceeds_do_not_cover_is_paid_with_the_next_fill():
 def test_a_partner_has_its_own_tariff_and_checks_what_it_would_pay():
     of = Traders(USUAL)
     deposit(of.buyer, 100_000)
-    own = approved_tariff(of.token, Tariff(0, 0, 0, None, 0), of.buyer.partner)
+    own = approved_tariff(of.token, Terms(0, 0, 0, None, 0), of.buyer.partner)
     found = market.check(of.token.pk, buy(of.buyer, 10, 2_000))
     assert (found.reserves, found.fee) == (20_000, Fee(0, 0))
     approved_tariff(of.token, None, of.buyer.partner)
@@ -223,7 +222,7 @@ def test_no_one_sets_a_tariff_alone_or_another_than_was_approved():
     assert Market.objects.get(token=token).fees_account_id is None
     with carry_out_requests(requests):
         set_tariff(token.pk, None, None, USUAL, WHY, asker())
-    row = TariffRow.objects.get(token=token)
+    row = Tariff.objects.get(token=token)
     assert (row.created_by, row.approved_by) == (asker(), "operations@sandbox.example")
 
 
@@ -232,9 +231,9 @@ def test_a_tariff_of_later_leaves_orders_of_today_alone():
     of = Traders(USUAL)
     deposit(of.buyer, 100_000)
     later = (timezone.now() + timedelta(days=1)).replace(microsecond=0)
-    content = tariff_content(of.token, None, later, Tariff(0, 0, 900, 900, 0), WHY)
+    content = tariff_content(of.token, None, later, Terms(0, 0, 900, 900, 0), WHY)
     with carry_out_requests(file_and_approve(ApprovalKind.TARIFF, content)):
-        set_tariff(of.token.pk, None, later, Tariff(0, 0, 900, 900, 0), WHY, asker())
+        set_tariff(of.token.pk, None, later, Terms(0, 0, 900, 900, 0), WHY, asker())
     assert market.check(of.token.pk, buy(of.buyer, 10, 2_000)).fee == Fee(100, 19)
-    first, second = TariffRow.objects.filter(token=of.token).order_by("pk")
+    first, second = Tariff.objects.filter(token=of.token).order_by("pk")
     assert (first.ended_at, second.valid_from, second.replaces) == (later, later, first)

@@ -13,7 +13,7 @@ from issuers.compliance.restrictions import Terms
 from issuers.register import ledger
 from issuers.register.errors import LedgerError
 from issuers.register.ledger import Entry, Kind
-from marketdata.trading.fees import Tariff
+from marketdata.trading import fees
 from marketdata.trading.models import Execution
 from marketdata.trading.verification import INVARIANTS
 from partnerapi.core.invariants import check_invariants
@@ -176,7 +176,7 @@ def test_a_trade_is_undone_by_its_bust_alone(traded: Traded, one_person: None):
 
 
 def test_every_rule_is_judged(traded: Traded):
-    approved_tariff(traded.token, Tariff(0, 0, 5, None, 0))
+    approved_tariff(traded.token, fees.Terms(0, 0, 5, None, 0))
     placed(traded.token, buy(traded.buyer, 1, 105))
     as_committed()
     found = check_invariants(INVARIANTS)

@@ -18,7 +18,7 @@ from issuers.register import ledger
 from issuers.register.ledger import Entry, Kind
 from issuers.register.models import HolderBalance
 from marketdata.trading import market, phases
-from marketdata.trading.fees import Tariff
+from marketdata.trading.fees import Terms
 from marketdata.trading.market import Placed, Request
 from marketdata.trading.models import Order, Phase
 from marketdata.trading.models import Tariff as TariffRow
@@ -55,7 +55,7 @@ def new_market(price: int = 100, **settings: Any) -> Token:
 
 
 def approved_tariff(
-    token: Token, terms: Tariff | None, partner: Partner | None = None
+    token: Token, terms: Terms | None, partner: Partner | None = None
 ) -> TariffRow | None:
     """A tariff from now on, or the end of the last one, as two people decide it."""
     content = tariff_content(token, partner, None, terms, WHY)
