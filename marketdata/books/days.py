@@ -5,7 +5,7 @@ The day is the calendar day in MARKET_TIME_ZONE. The database stores each day's 
 """
 
 from collections.abc import Collection
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time
 from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
@@ -78,6 +78,12 @@ def first_trade(
 def day_of(at: datetime) -> date:
     """The trading day of an instant."""
     return at.astimezone(zone(settings.MARKET_TIME_ZONE)).date()
+
+
+def midnight(day: date) -> datetime:
+    """The instant at which a trading day begins, in UTC."""
+    begins = datetime.combine(day, time(), zone(settings.MARKET_TIME_ZONE))
+    return begins.astimezone(UTC)
 
 
 @lru_cache

@@ -5,18 +5,15 @@ unexecuted orders to transactions of Regulation (EU) 2017/566.
 """
 
 from collections.abc import Collection
-from datetime import date, datetime, time
+from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
-from zoneinfo import ZoneInfo
-
-from django.conf import settings
 
 from partnerapi.core.database import array_text, fetch
 
 
 class Activity(NamedTuple):
-    """Of the orders of a day: how many were sent, and their fills so far.
+    """How many orders were sent, and their fills so far.
 
     A trade between clients of one partner is a fill of two orders.
     """
@@ -31,13 +28,11 @@ class Activity(NamedTuple):
 
 
 def activity(
-    token_ids: Collection[UUID | str], partner_ids: Collection[UUID | str], day: date
+    token_ids: Collection[UUID | str],
+    partner_ids: Collection[UUID | str],
+    since: datetime,
 ) -> dict[tuple[UUID, UUID], Activity]:
-    """By token and partner, for those who have placed orders on that day.
-
-    The day is the calendar day in MARKET_TIME_ZONE.
-    """
-    since = datetime.combine(day, time(), ZoneInfo(settings.MARKET_TIME_ZONE))
+    """By token and partner, for partners with orders placed since an instant."""
     values = [array_text(token_ids), array_text(partner_ids), since]
     found = {
         (token, partner): Activity(orders, 0)

@@ -9,14 +9,14 @@ SHA-256 digest, line ends included.
 
 import hashlib
 from collections.abc import Callable, Iterator
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import orjson
-from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
+
+from marketdata.books.days import midnight
 
 AT_ONCE = 1_000
 LONGEST_WRITE = timedelta(minutes=1)
@@ -59,12 +59,7 @@ def records(
 
 def day_of_markets(day: date) -> tuple[datetime, datetime]:
     """Its beginning and its end in MARKET_TIME_ZONE."""
-    zone = ZoneInfo(settings.MARKET_TIME_ZONE)
-    begins, ends = (
-        datetime.combine(each, time(), zone).astimezone(UTC)
-        for each in (day, day + timedelta(days=1))
-    )
-    return begins, ends
+    return midnight(day), midnight(day + timedelta(days=1))
 
 
 def as_line(row: dict[str, Any]) -> bytes:
@@ -82,7 +77,7 @@ def rows(statement: str, bounds: dict[str, datetime]) -> Iterator[dict[str, Any]
                 yield dict(zip(names, row, strict=True))
 
 
-# Whatever ended after the day had not ended on it.
+# An end after the day is not in its records.
 ENDED = """
         CASE WHEN r.ended_at < %(ends)s THEN r.ended_by ELSE '' END AS ended_by,
         CASE WHEN r.ended_at < %(ends)s THEN r.ended_at END AS ended_at

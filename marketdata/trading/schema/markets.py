@@ -13,7 +13,7 @@ from accounts.access import Scope, requires
 from issuers.models import Token as TokenModel
 from issuers.schema.tokens import Token
 from marketdata.books.collar import collar
-from marketdata.books.days import day_of
+from marketdata.books.days import day_of, midnight
 from marketdata.models import Trade as TradeModel
 from marketdata.trading.models import Bust, Phase
 from marketdata.trading.models import Market as MarketModel
@@ -208,8 +208,8 @@ class Market(ModelType):
     @needs("token_id")
     def resolve_order_to_trade(markets, info):
         partner = UUID(info.context.caller.partner_id)
-        today = day_of(timezone.now())
-        found = activity([m.token_id for m in markets], [partner], today)
+        since = midnight(day_of(timezone.now()))
+        found = activity([m.token_id for m in markets], [partner], since)
         none = Activity(0, 0)
         return [found.get((UUID(m.token_id), partner), none) for m in markets]
 

@@ -18,7 +18,7 @@ from accounts.keys.models import Partner
 from accounts.people.models import User
 from marketdata.books.collar import collar
 from marketdata.books.current_books import read_books
-from marketdata.books.days import day_of
+from marketdata.books.days import day_of, midnight
 from marketdata.trading.models import REASON_LENGTH, Execution, Market, Phase
 from marketdata.trading.phases import PhaseRefused, change_phase
 from marketdata.trading.ratios import Activity, activity
@@ -108,7 +108,7 @@ def show_market(request: HttpRequest, pk: UUID) -> HttpResponse:
 def activities(token_id: UUID) -> list[tuple[Partner, Activity]]:
     """Partners with orders of today and what they sent, the highest ratio first."""
     partners = {partner.pk: partner for partner in Partner.objects.all()}
-    found = activity([token_id], partners, day_of(timezone.now()))
+    found = activity([token_id], partners, midnight(day_of(timezone.now())))
     rows = [(partners[partner], sent) for (_, partner), sent in found.items()]
     return sorted(rows, key=lambda row: -(row[1].orders / max(row[1].trades, 0.5)))
 
