@@ -6,7 +6,6 @@ No request waits for it. A process that is killed loses what it noted last.
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -121,10 +120,9 @@ class RefusedOrders:
             connection.close()
 
 
-def prune(advance: Callable[[int], object] = lambda done: None) -> int:
+def prune() -> int:
     """Delete what is older than partners' events, in batches; return how many rows."""
-    days = settings.PARTNER_API_EVENT_DAYS
-    return delete_in_batches(PRUNE, [days, PRUNED_AT_ONCE], advance)
+    return delete_in_batches(PRUNE, [settings.PARTNER_API_EVENT_DAYS, PRUNED_AT_ONCE])
 
 
 KEEP = """

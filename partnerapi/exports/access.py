@@ -71,7 +71,7 @@ def has_lost_grant(export: Export, caller: Caller) -> bool:
 
 
 def reader_of(export: Export) -> Caller | None:
-    """Whoever may read the connection for the export's partner now, or None.
+    """A caller of the export's partner that may read the connection now, or None.
 
     It needs a live key with the scopes, and the grant.
     """

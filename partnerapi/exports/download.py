@@ -1,7 +1,7 @@
 """`GET /exports/<id>`: the file of an export, whole or from any byte on.
 
-The address is signed, and no one but who has it may have the file: it needs no key. It
-ends after an hour, and one made for a member of a desk with the membership.
+The address is signed and gives the file to its holder alone: it needs no key. It ends
+after an hour; one made for a member of a desk also ends with the membership.
 """
 
 import re

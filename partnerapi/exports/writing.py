@@ -214,7 +214,7 @@ NO_READER = (
     "You no longer have a live key with the scope that the connection needs, or a "
     "grant for the issuer."
 )
-# Where another worker does the same, or holds the row, no one waits.
+# Does not wait where another worker does the same, or holds the row.
 FAIL = """
     UPDATE partnerapi_export SET status = 'FAILED', place = NULL,
         ended_at = clock_timestamp(), reason = CASE WHEN attempts >= %(attempts)s

@@ -72,7 +72,7 @@ class Bill:
     def look(self, points: int, unread: bool) -> None:
         """Refuse a request that costs so much at least, before it is read.
 
-        `unread` is one that was looked at before, and whose body no one has read.
+        `unread` is one that was looked at before, and whose body is unread.
 
         Raises:
             Throttled: the budget holds less, or did; it stays as it is.
@@ -110,7 +110,7 @@ class Bill:
     def settle(self, points: int) -> None:
         """Take what the answer costs beyond what was held back, or give back the rest.
 
-        No one waits for it. The budget may then owe points.
+        It does not wait for Redis. The budget may then owe points.
         """
         more = points - self.points
         if more:

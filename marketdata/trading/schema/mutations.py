@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from functools import partial
+from operator import call
 from typing import NamedTuple
 from uuid import UUID
 
@@ -250,15 +251,11 @@ def place_together(token_id, calls):
     return place(f"Token|{token_id}", orders, transaction.on_commit)
 
 
-def at_once(note):
-    note()
-
-
 def is_trial_of(context):
     return context.trial is not None
 
 
-def place(token_text, orders, when=at_once):
+def place(token_text, orders, when=call):
     """Place orders for one token, of several contexts, in one call of the market.
 
     Returns for each what came of it, or why it is refused. `when` is when to note that.

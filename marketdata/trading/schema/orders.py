@@ -75,7 +75,7 @@ def orders_of(caller):
 
 
 def read_tokens(rows, info):
-    """Tokens of orders: who has ordered one may see it."""
+    """Tokens of orders: a partner with an order for a token may see the token."""
     tokens = TokenModel.objects.all()
     return read_rows("Token", info, tokens, [row.token_id for row in rows])
 
@@ -134,7 +134,7 @@ class Execution(graphene.ObjectType):
 
     @needs("order_id")
     def resolve_order(rows, info):
-        # Whoever has the execution has the order.
+        # A partner that may read an execution may read its order.
         orders = OrderModel.objects.filter(partner_id=info.context.caller.partner_id)
         return read_rows("Order", info, orders, [row.order_id for row in rows])
 
@@ -325,7 +325,7 @@ def read_account_orders(accounts, info, token_id=None, status=None, **page):
 
 @requires(Scope.TRADING_READ)
 def read_account_executions(accounts, info, traded_after=None, **page):
-    # Whoever has the account has its executions.
+    # A partner that may read an account may read its executions.
     found = Fill.objects.all()
     if traded_after is not None:
         found = found.filter(at__gt=traded_after)

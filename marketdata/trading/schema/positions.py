@@ -40,8 +40,8 @@ HELD_BY_CLIENTS = OrderedList(
     unique=True,
     identity="token_id",
 )
-NOBODY = 0
-"""In the place of the ledger account of a user who has never had units."""
+NO_ACCOUNT = 0
+"""In the place of the ledger account of a user without one."""
 # A holder's limits in each of its tokens, by the rules and restrictions of now.
 LIMITS = """
     SELECT l.locked, l.locked_until::text, greatest(l.may_send - l.reserved, 0)
@@ -138,7 +138,7 @@ def read_positions(accounts, info, **page):
         ).values_list("user", "pk")
     )
     keys = [UUID(str(account.user_id)) for account in accounts]
-    ids = [str(holders.get(key, NOBODY)) for key in keys]
+    ids = [str(holders.get(key, NO_ACCOUNT)) for key in keys]
     held = held_and_visible(info.context.caller)
     return read_pages(HELD, info, held, ids, **page)
 

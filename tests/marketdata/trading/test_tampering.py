@@ -1,4 +1,4 @@
-"""Attempts by someone who has only the application's role."""
+"""Attempts with the application's role alone."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
