@@ -14,7 +14,7 @@ def test_the_market_is_its_model(one_person: None, seed: int):
 
 
 def test_auctions_of_many_books_are_as_over_all_prices():
-    compare_books(count(100, 20_000))
+    compare_books(count(1_000, 20_000))
 
 
 @pytest.mark.parametrize("seed", sample(range(20), count(2, 20), "busy markets"))
