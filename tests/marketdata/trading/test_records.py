@@ -14,6 +14,7 @@ from accounts.approvals.models import ApprovalKind
 from issuers.compliance.restrictions import Terms, restrict
 from issuers.models import Token
 from issuers.register.identities import identity_content
+from marketdata.books.days import day_of
 from marketdata.trading import market
 from marketdata.trading.records import records
 from partnerapi.sandbox.data.approvals import carry_out_requests, file_and_approve
@@ -45,7 +46,7 @@ def test_records_can_be_checked(tmp_path: Path):
     [client] = new_clients(1)
     deposit(client, 1_000)
     place(token, buy(client, 1, 100))
-    day = timezone.localdate()
+    day = day_of(timezone.now())
     output = tmp_path / "records.jsonl"
     call_command(
         "export", "market-records", "--day", day.isoformat(), "--output", str(output),
