@@ -27,7 +27,7 @@ from partnerapi.gateway.clock import Running
 from partnerapi.gateway.models import NAME_LENGTH, RETENTION, IdempotencyRecord
 from partnerapi.gateway.refusals import AnswerNotReplayed, Refusal
 from partnerapi.graphql.documents import PreparedRequest
-from partnerapi.graphql.resolvers import batch_resolvers
+from partnerapi.graphql.resolvers import batch_resolvers, root_fields
 
 
 class KeyRequired(Refusal):
@@ -274,12 +274,7 @@ def find_record(caller: Caller, key: UUID) -> Recorded | None:
 
 def seals(prepared: PreparedRequest) -> bool:
     """Whether the answer holds a secret, and is stored encrypted."""
-    selection = prepared.plan.selection
-    resolvers = (
-        field.definition.extensions.get("batch")
-        for field in selection.fields(selection.type.name)
-    )
-    return any(getattr(resolver, "seals_answer", False) for resolver in resolvers)
+    return any(hasattr(batch, "seals_answer") for _, batch in root_fields(prepared))
 
 
 def opened(body: bytes, key: UUID) -> bytes:

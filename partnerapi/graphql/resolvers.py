@@ -24,7 +24,7 @@ from partnerapi.graphql.documents import PreparedRequest
 from partnerapi.graphql.introspection import INTROSPECTION
 from partnerapi.graphql.limits import check_lengths
 from partnerapi.graphql.scalars import widen_int
-from partnerapi.graphql.selections import Selection
+from partnerapi.graphql.selections import SelectedField, Selection
 
 BatchResolver = Callable[..., list[Any]]
 
@@ -50,9 +50,7 @@ class Info:
         assert self.selection is not None
         for field in self.selection.fields(type_name):
             if field.name == name:
-                yield get_argument_values(
-                    field.definition, field.nodes[0], self.variables
-                )
+                yield arguments_of(field, self.variables)
 
 
 def needs(*columns: str) -> Callable[[BatchResolver], BatchResolver]:
@@ -159,17 +157,32 @@ class Grouped(NamedTuple):
     arguments: dict[str, Any]
 
 
-def grouped(prepared: PreparedRequest) -> Grouped | None:
-    """How the operation may go with others; None: it goes alone."""
+def root_fields(
+    prepared: PreparedRequest,
+) -> Iterator[tuple[SelectedField, BatchResolver | None]]:
+    """The fields of the operation itself, each with its batch resolver or None."""
     selection = prepared.plan.selection
     for field in selection.fields(selection.type.name):
-        groups = getattr(field.definition.extensions.get("batch"), "groups", None)
+        yield field, field.definition.extensions.get("batch")
+
+
+def arguments_of(field: SelectedField, variables: dict[str, Any]) -> dict[str, Any]:
+    """A field's arguments, with the values of an operation's variables.
+
+    Raises:
+        GraphQLError: a value is missing or of another type.
+    """
+    return get_argument_values(field.definition, field.nodes[0], variables)
+
+
+def grouped(prepared: PreparedRequest) -> Grouped | None:
+    """How the operation may go with others; None: it goes alone."""
+    for field, batch in root_fields(prepared):
+        groups = getattr(batch, "groups", None)
         if groups is None or field.selection is None:
             continue
         try:
-            arguments = get_argument_values(
-                field.definition, field.nodes[0], prepared.variables
-            )
+            arguments = arguments_of(field, prepared.variables)
             check_lengths(field.definition, arguments)
         except (PartnerAPIError, GraphQLError):
             return None
@@ -190,16 +203,12 @@ def batch_resolvers(selection: Selection) -> Iterator[BatchResolver]:
 
 def passes_checks(prepared: PreparedRequest, context: Any) -> bool:
     """Whether no check of a root field refuses the operation."""
-    selection = prepared.plan.selection
-    for field in selection.fields(selection.type.name):
-        check = getattr(field.definition.extensions.get("batch"), "check", None)
+    for field, batch in root_fields(prepared):
+        check = getattr(batch, "check", None)
         if check is None:
             continue
         try:
-            arguments = get_argument_values(
-                field.definition, field.nodes[0], prepared.variables
-            )
-            check(context, **arguments)
+            check(context, **arguments_of(field, prepared.variables))
         except (PartnerAPIError, GraphQLError):
             return False
     return True
@@ -207,25 +216,16 @@ def passes_checks(prepared: PreparedRequest, context: Any) -> bool:
 
 def has_own_commits(prepared: PreparedRequest) -> bool:
     """Whether a root field `commits_itself`; the operation passes its checks."""
-    selection = prepared.plan.selection
-    for field in selection.fields(selection.type.name):
-        batch = field.definition.extensions.get("batch")
+    for field, batch in root_fields(prepared):
         if when := getattr(batch, "commits_itself", None):
-            arguments = get_argument_values(
-                field.definition, field.nodes[0], prepared.variables
-            )
-            return bool(when(**arguments))
+            return bool(when(**arguments_of(field, prepared.variables)))
     return False
 
 
 def only_stops_orders(prepared: PreparedRequest) -> bool:
     """Whether the operation is one field that `stops_orders`."""
-    selection = prepared.plan.selection
-    fields = selection.fields(selection.type.name)
-    return len(fields) == 1 and all(
-        hasattr(field.definition.extensions.get("batch"), "stops_orders")
-        for field in fields
-    )
+    resolvers = [batch for _, batch in root_fields(prepared)]
+    return len(resolvers) == 1 and hasattr(resolvers[0], "stops_orders")
 
 
 def column(path: str) -> Callable[..., Any]:
