@@ -24,7 +24,12 @@ from marketdata.fix.protocol.executions import (
     UNSUPPORTED_TYPE,
     request_answer,
 )
-from marketdata.fix.protocol.rules import EXEC_ID_RULE, NO_SUCH_EVENT, PRUNED_EVENTS
+from marketdata.fix.protocol.rules import (
+    EXEC_ID_RULE,
+    INTERNAL_ERROR,
+    NO_SUCH_EVENT,
+    PRUNED_EVENTS,
+)
 from partnerapi.core import news
 from partnerapi.core.channels import ChannelListener
 from partnerapi.core.outages import Outage
@@ -53,6 +58,7 @@ class Owner(Protocol):
 
     def wake(self) -> object: ...
     def answer(self, message_type: str, bodies: Iterable[str]) -> object: ...
+    def end(self, text: str) -> object: ...
 
 
 class Unread(NamedTuple):
@@ -77,14 +83,8 @@ class DropCopy:
     """
 
     def __init__(
-        self,
-        comp_id: str,
-        partner_id: str,
-        position: int,
-        owner: Owner,
-        copies: "Copies",
+        self, partner_id: str, position: int, owner: Owner, copies: "Copies"
     ) -> None:
-        self.comp_id = comp_id
         self.partner_id = partner_id
         self.owner = owner
         self.copies = copies
@@ -153,6 +153,14 @@ class DropCopy:
         self.copies.due.set()
 
     def keep(self, batch: Batch) -> None:
+        if batch.broken is not None:
+            logger.error(
+                "Event %d of partner %s has no order, state or token",
+                batch.broken,
+                self.partner_id,
+            )
+            self.end(INTERNAL_ERROR)
+            return
         self.ready += batch.reports
         self.read = batch.end
         if len(batch.reports) == AT_ONCE:
@@ -192,8 +200,13 @@ class DropCopy:
             self.position = min(lost)
             self.read_from(self.position)
 
+    def end(self, text: str) -> None:
+        """Log the session out, and read nothing more for it."""
+        self.close()
+        self.owner.end(text)
+
     def close(self) -> None:
-        del self.copies.open[self]
+        self.copies.open.pop(self, None)
 
 
 def is_position(text: str) -> bool:
@@ -218,16 +231,14 @@ class Copies:
             back="PostgreSQL answers again: drop copies continue",
         )
 
-    def add(
-        self, comp_id: str, partner_id: str, position: int, owner: Owner
-    ) -> DropCopy:
+    def add(self, partner_id: str, position: int, owner: Owner) -> DropCopy:
         """Begin a drop copy of the events that follow `position`."""
         if self.task is None:
             self.thread = ThreadPoolExecutor(1, "fix-copies")
             self.listening = Thread(target=self.listen, name="fix-news", daemon=True)
             self.listening.start()
             self.task = self.loop.create_task(self.run())
-        copy = DropCopy(comp_id, partner_id, position, owner, self)
+        copy = DropCopy(partner_id, position, owner, self)
         self.open[copy] = None
         self.due.set()
         return copy
@@ -261,20 +272,16 @@ class Copies:
 
     async def look(self) -> None:
         """Read for all that need more."""
-        asked = {
-            copy: (after, copy.turn)
+        asked = [
+            (copy, copy.turn, Place(copy.partner_id, after))
             for copy in self.open
             if (after := copy.after) is not None
-        }
+        ]
         if not asked:
             return
-        places = {
-            copy.comp_id: Place(copy.partner_id, after)
-            for copy, (after, _) in asked.items()
-        }
+        places = [place for _, _, place in asked]
         read = await self.loop.run_in_executor(self.thread, self.read, places)
-        for copy, (_, turn) in asked.items():
-            batch = read.get(copy.comp_id)
+        for (copy, turn, _), batch in zip(asked, read, strict=True):
             if batch is None:
                 # Its turn comes before that of those who have theirs now.
                 self.due.set()
@@ -283,7 +290,7 @@ class Copies:
                 self.open[copy] = None
                 copy.take(batch)
 
-    def read(self, places: dict[str, Place]) -> dict[str, Batch]:
+    def read(self, places: list[Place]) -> list[Batch | None]:
         """In the thread; without the database, it waits for the next look."""
         connection.close_if_unusable_or_obsolete()
         try:
@@ -292,7 +299,7 @@ class Copies:
             connection.close()
             self.outage.begin(error)
             self.stopping.wait(LOOK_SECONDS)
-            return {}
+            return [None] * len(places)
         self.outage.end()
         return found
 

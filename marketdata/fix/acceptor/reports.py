@@ -4,7 +4,9 @@ The events are the truth, and a report a copy: whatever a session has to send or
 repeat is read here.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from marketdata.fix.acceptor.outbound import Text, as_text
@@ -32,11 +34,16 @@ class Report(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What follows an event; `end` is the last event that was looked at."""
+    """What follows an event; `end` is the last event that was looked at.
+
+    `broken` is the first event of which no report can be made: its order, the order's
+    log or its token lacks a row.
+    """
 
     head: Head
     reports: list[Report]
     end: int
+    broken: int | None = None
 
 
 NO_EVENTS = Head(0, 0)
@@ -49,46 +56,43 @@ class Place(NamedTuple):
     after: int
 
 
-def read_reports(places: Mapping[str, Place]) -> dict[str, Batch]:
-    """The next reports of sessions, by CompID, in two statements.
+def read_reports(places: Sequence[Place]) -> list[Batch | None]:
+    """What follows each place, in two statements; None: to be read later.
 
-    Those of SESSIONS_AT_ONCE at most: the others are left out.
+    Of the places that have events, the first SESSIONS_AT_ONCE are read.
 
     Raises:
         django.db.Error
     """
-    heads = read_heads({place.partner_id for place in places.values()})
-    head_of = {
-        comp_id: heads.get(place.partner_id, NO_EVENTS)
-        for comp_id, place in places.items()
-    }
-    behind = [c for c, place in places.items() if place.after < head_of[c].last]
-    now = behind[:SESSIONS_AT_ONCE]
-    found: dict[str, list[Report]] = {comp_id: [] for comp_id in now}
-    if now:
-        of = [
-            [places[comp_id].partner_id for comp_id in now],
-            [places[comp_id].after for comp_id in now],
-            [head_of[comp_id].last for comp_id in now],
-        ]
-        for comp_id, *row in rows_of(REPORTS, [now, *of, list(TYPES), AT_ONCE]):
-            found[comp_id].append(report_of(row))
-    later = set(behind[SESSIONS_AT_ONCE:])
-    return {
-        comp_id: batch_of(head_of[comp_id], place.after, found.get(comp_id, []))
-        for comp_id, place in places.items()
-        if comp_id not in later
-    }
+    heads = read_heads({place.partner_id for place in places})
+    found: list[Batch | None] = []
+    for place in places:
+        head = heads.get(place.partner_id, NO_EVENTS)
+        found.append(None if place.after < head.last else Batch(head, [], place.after))
+    behind = [n for n, batch in enumerate(found) if batch is None][:SESSIONS_AT_ONCE]
+    if behind:
+        partner_ids = [places[n].partner_id for n in behind]
+        afters = [places[n].after for n in behind]
+        rows = rows_of(REPORTS, [behind, partner_ids, afters, list(TYPES), AT_ONCE])
+        for n, of_place in groupby(rows, itemgetter(0)):
+            found[n] = batch_of(list(of_place))
+    return found
 
 
 def read_heads(partner_ids: Collection[str]) -> dict[str, Head]:
     return {one: Head(*row) for one, *row in rows_of(HEADS, [list(partner_ids)])}
 
 
-def batch_of(head: Head, after: int, reports: list[Report]) -> Batch:
-    is_whole = len(reports) < AT_ONCE
-    end = max(after, head.last) if is_whole else reports[-1].sequence
-    return Batch(head, reports, end)
+def batch_of(rows: Sequence[Sequence[Any]]) -> Batch:
+    """Of the rows of a place: one for each event, or one without an event."""
+    head = Head(*rows[0][1:3])
+    events = [row[3:] for row in rows if row[4] is not None]
+    return Batch(
+        head,
+        [report_of(fields) for is_broken, *fields in events if not is_broken],
+        end=head.last if len(events) < AT_ONCE else events[-1][1],
+        broken=next((fields[0] for is_broken, *fields in events if is_broken), None),
+    )
 
 
 def report_of(row: list[Any]) -> Report:
@@ -104,27 +108,29 @@ HEADS = """
     WHERE partner_id = ANY (%s::uuid[])
 """
 REPORTS = """
-    SELECT w.comp_id, e.sequence, e.type, e.at, e.subject_id, e.account_id,
+    SELECT w.place, h.last_sequence, h.pruned_sequence,
+        o.id IS NULL OR t.id IS NULL OR s.kind IS NULL,
+        e.sequence, e.type, e.at, e.subject_id, e.account_id,
         o.client_order_id, o.side, o.time_in_force, o.expires_at, e.price, e.quantity,
         e.trade, x.aggressor <> o.side, d.sequence, s.kind, s.filled, s.remaining,
         s.value, coalesce(b.units, 0)::bigint, coalesce(b.value, 0)::bigint,
         t.symbol, t.isin, e.token_id, e.reason
-    FROM unnest(%s::text[], %s::uuid[], %s::bigint[], %s::bigint[])
-        AS w (comp_id, partner_id, after, last)
-    CROSS JOIN LATERAL (
+    FROM unnest(%s::int[], %s::uuid[], %s::bigint[]) AS w (place, partner_id, after)
+    JOIN issuers_eventhead h ON h.partner_id = w.partner_id
+    LEFT JOIN LATERAL (
         SELECT * FROM issuers_event v
         WHERE v.partner_id = w.partner_id AND v.sequence > w.after
-            AND v.sequence <= w.last AND v.type = ANY (%s::text[])
+            AND v.sequence <= h.last_sequence AND v.type = ANY (%s::text[])
         ORDER BY v.sequence LIMIT %s
-    ) e
-    JOIN trading_order o ON o.id = e.subject_id
-    JOIN issuers_token t ON t.id = e.token_id
-    CROSS JOIN LATERAL (
+    ) e ON TRUE
+    LEFT JOIN trading_order o ON o.id = e.subject_id
+    LEFT JOIN issuers_token t ON t.id = e.token_id
+    LEFT JOIN LATERAL (
         SELECT * FROM trading_orderevent l
         WHERE l.order_id = e.subject_id AND l.number <= e.order_event
             AND l.filled IS NOT NULL
         ORDER BY l.number DESC LIMIT 1
-    ) s
+    ) s ON TRUE
     LEFT JOIN LATERAL (
         SELECT sum(y.quantity) AS units, sum(y.quantity * y.price) AS value
         FROM trading_bust c JOIN trading_execution y
@@ -142,5 +148,5 @@ REPORTS = """
             AND f.trade = e.trade
         LIMIT 1
     ) d ON TRUE
-    ORDER BY w.comp_id, e.sequence
+    ORDER BY w.place, e.sequence
 """

@@ -77,10 +77,7 @@ class Sessions:
         )
         if admission.last_event is not None:
             session.copy = self.copies.add(
-                admission.comp_id,
-                admission.caller.partner_id,
-                admission.last_event,
-                session,
+                admission.caller.partner_id, admission.last_event, session
             )
         self.live[admission.comp_id] = session
         return session

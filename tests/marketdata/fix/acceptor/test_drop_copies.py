@@ -10,6 +10,7 @@ from accounts.accounts.models import Account
 from accounts.keys.models import ApiKey, Partner
 from issuers.models import Token
 from issuers.models.events import Event
+from marketdata.fix.acceptor.reports import Place, read_reports
 from marketdata.fix.client.client import Client, Refused
 from marketdata.fix.client.initiator import LoggedOut, LogonRefused
 from marketdata.fix.client.program import reports
@@ -284,3 +285,23 @@ def test_another_partners_events_are_not_reported(trader: Trader, client: Client
     place(trader.token, buy(stranger, 1, 99))
     trader.trade()
     assert ids(take(client, 4)) == trader.events()
+
+
+def test_each_place_of_a_partner_has_its_own_reports(trader: Trader):
+    trader.trade()
+    events = trader.events()
+    partner_id = str(trader.partner.pk)
+    read = read_reports([Place(partner_id, at) for at in (events[1], 0, events[-1])])
+    found = [[one.sequence for one in batch.reports] for batch in read if batch]
+    assert found == [events[2:], events, []]
+    assert [batch.end for batch in read if batch] == [events[-1]] * 3
+
+
+def test_an_event_without_its_order_is_not_left_out(trader: Trader, client: Client):
+    trader.trade()
+    order_id = take(client, 4)[0].get(37).removeprefix("Order|")
+    tamper(f"DELETE FROM trading_order WHERE id = '{order_id}'")
+    trader.trade()
+    assert ids(take(client, 4)) == trader.events()[4:]
+    with pytest.raises(LoggedOut, match="Internal error"):
+        client.request_reports(0)
