@@ -43,6 +43,7 @@ LOGOUTS = (
     rules.SLOW_CONSUMER,
     rules.TOO_MANY_TRADES,
     rules.TOO_MANY_ANSWERS,
+    rules.PRUNED_EVENTS,
     rules.GOING_DOWN,
     rules.INTERNAL_ERROR,
 )
@@ -148,6 +149,7 @@ def logouts() -> list[str]:
             since="its time",
             tag=96,
             scope=f"{Scope.MARKETDATA_READ}, or of a drop copy {Scope.TRADING_READ}",
+            pruned="its number",
         )
         for text in LOGOUTS
     ]

@@ -153,6 +153,9 @@ class DropCopy:
         self.copies.due.set()
 
     def keep(self, batch: Batch) -> None:
+        if self.read < batch.head.pruned:
+            self.end(PRUNED_EVENTS.format(pruned=batch.head.pruned))
+            return
         if batch.broken is not None:
             logger.error(
                 "Event %d of partner %s has no order, state or token",

@@ -305,3 +305,18 @@ def test_an_event_without_its_order_is_not_left_out(trader: Trader, client: Clie
     assert ids(take(client, 4)) == trader.events()[4:]
     with pytest.raises(LoggedOut, match="Internal error"):
         client.request_reports(0)
+
+
+def test_a_copy_that_fell_behind_what_is_kept_ends(trader: Trader, client: Client):
+    trader.trade()
+    told = take(client, 4)
+    pruned = trader.events()[1]
+    tamper(
+        f"UPDATE issuers_eventhead SET pruned_sequence = {pruned} "
+        f"WHERE partner_id = '{trader.partner.pk}'"
+    )
+    trader.trade()
+    assert ids(take(client, 4)) == trader.events()[4:]
+    client.send("2", (7, told[0].sequence), (16, 0))
+    with pytest.raises(LoggedOut, match=f"Events up to {pruned} are no longer kept"):
+        client.receive(PATIENCE_SECONDS)
