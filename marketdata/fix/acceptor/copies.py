@@ -212,8 +212,19 @@ class DropCopy:
         self.copies.open.pop(self, None)
 
 
+def close_connection() -> None:
+    """That of the thread which calls it."""
+    connection.close()
+
+
 def is_position(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= 18
+
+
+def on_end(task: asyncio.Task[None]) -> None:
+    """Log the failure that ended the reading."""
+    if not task.cancelled() and (error := task.exception()):
+        logger.error("Drop copies can no longer be read", exc_info=error)
 
 
 class Copies:
@@ -241,6 +252,7 @@ class Copies:
             self.listening = Thread(target=self.listen, name="fix-news", daemon=True)
             self.listening.start()
             self.task = self.loop.create_task(self.run())
+            self.task.add_done_callback(on_end)
         copy = DropCopy(partner_id, position, owner, self)
         self.open[copy] = None
         self.due.set()
@@ -248,8 +260,8 @@ class Copies:
 
     @property
     def is_sound(self) -> bool:
-        """Whether it reads, or need not."""
-        return self.task is None or not self.task.done()
+        """Whether it reads and listens, or need not."""
+        return self.task is None or (not self.task.done() and self.listening.is_alive())
 
     def listen(self) -> None:
         outage = Outage(
@@ -313,6 +325,6 @@ class Copies:
         self.stopping.set()
         self.task.cancel()
         await asyncio.gather(self.task, return_exceptions=True)
-        await self.loop.run_in_executor(self.thread, connection.close)
+        await self.loop.run_in_executor(self.thread, close_connection)
         await asyncio.to_thread(self.listening.join)
         self.thread.shutdown()

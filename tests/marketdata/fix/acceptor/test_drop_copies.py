@@ -33,7 +33,7 @@ from tests.marketdata.trading.trading import (
     placed,
     sell,
 )
-from tests.owner import tamper
+from tests.owner import break_table, tamper
 from tests.waiting import PATIENCE_SECONDS
 
 COMP_ID = "PARTNER003"
@@ -320,3 +320,24 @@ def test_a_copy_that_fell_behind_what_is_kept_ends(trader: Trader, client: Clien
     client.send("2", (7, told[0].sequence), (16, 0))
     with pytest.raises(LoggedOut, match=f"Events up to {pruned} are no longer kept"):
         client.receive(PATIENCE_SECONDS)
+
+
+def test_a_failure_of_the_reading_ends_the_acceptor(
+    trader: Trader, start_acceptor: Callable[..., Acceptor]
+):
+    acceptor = start_acceptor()
+    with acceptor.client(sender=COMP_ID, key=trader.key) as client:
+        break_table("issuers_eventhead")
+        try:
+            assert client.receive(PATIENCE_SECONDS).type == "B"
+            with pytest.raises(LoggedOut):
+                client.receive(PATIENCE_SECONDS)
+            assert acceptor.process.wait(PATIENCE_SECONDS) == 1
+        finally:
+            tamper(
+                "DROP VIEW issuers_eventhead",
+                "ALTER TABLE whole RENAME TO issuers_eventhead",
+            )
+    logged = acceptor.log.read_text()
+    assert "Drop copies can no longer be read" in logged
+    assert "Exception in thread" not in logged
