@@ -1,5 +1,7 @@
 """The register in tests: issuers, tokens and holders of its own."""
 
+import base64
+import secrets
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +19,11 @@ SET_BACK = """DELETE FROM issuers_holdersalt; DELETE FROM issuers_holdercommitme
     DELETE FROM issuers_statedtoken; DELETE FROM issuers_statedrows;
     DELETE FROM issuers_statement"""
 """What a restored database lacks of its statements."""
+
+
+def new_statement_key() -> str:
+    """A value of PARTNER_API_STATEMENT_KEY."""
+    return base64.b64encode(secrets.token_bytes(32)).decode()
 
 
 def new_issuer() -> Issuer:

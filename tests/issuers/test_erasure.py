@@ -1,10 +1,8 @@
 """A person is erased: no name is left, and every statement and proof stays valid."""
 
-import base64
 import io
 import json
 import logging
-import secrets
 from contextlib import suppress
 from datetime import timedelta
 from itertools import count
@@ -33,7 +31,7 @@ from issuers.register.verification import verify
 from partnerapi.sandbox.data.approvals import ASKER, file_and_approve
 from tests.approved import approved_record, desk, partner_of
 from tests.characters import World
-from tests.issuers.register import people
+from tests.issuers.register import new_statement_key, people
 from tests.issuers.test_lines import AS_VERSION_1
 from tests.issuers.test_proofs import Run, keys, run, save
 from tests.owner import tamper
@@ -45,9 +43,7 @@ NAMES = ("Zoraquine", "Quillfeather", "zora@example.com", 'Zora O\'Quill "Z"')
 
 @pytest.fixture
 def write(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    settings.PARTNER_API_STATEMENT_KEY = base64.b64encode(
-        secrets.token_bytes(32)
-    ).decode()
+    settings.PARTNER_API_STATEMENT_KEY = new_statement_key()
     key = private_key(settings.PARTNER_API_STATEMENT_KEY)
     # No transaction of the test runs for an hour.
     monkeypatch.setattr(statements, "SETTLED", timedelta(0))

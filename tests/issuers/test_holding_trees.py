@@ -1,11 +1,9 @@
 """Trees of holdings: each statement's root is what the documents compute from all."""
 
-import base64
 import hashlib
 import hmac
 import io
 import json
-import secrets
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +23,7 @@ from issuers.register.statement_models import (
 from issuers.register.sumtree import parent
 from tests.approved import approved_record
 from tests.characters import World
-from tests.issuers.register import people
+from tests.issuers.register import new_statement_key, people
 from tests.owner import tamper
 
 pytestmark = [
@@ -36,9 +34,7 @@ pytestmark = [
 
 @pytest.fixture
 def write(settings: Any, tmp_path: Path) -> Any:
-    settings.PARTNER_API_STATEMENT_KEY = base64.b64encode(
-        secrets.token_bytes(32)
-    ).decode()
+    settings.PARTNER_API_STATEMENT_KEY = new_statement_key()
 
     def write() -> dict[str, str]:
         """The roots that a new statement has, by token."""

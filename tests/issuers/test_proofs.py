@@ -33,7 +33,7 @@ from issuers.register.witnesses import acknowledge
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.approved import approved_price, approved_record, desk
 from tests.characters import Ask, World
-from tests.issuers.register import SET_BACK, people
+from tests.issuers.register import SET_BACK, new_statement_key, people
 from tests.owner import superuser, tamper
 from tests.packages import node
 
@@ -59,9 +59,7 @@ Run = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def write(settings: Any, tmp_path: Path) -> Any:
-    settings.PARTNER_API_STATEMENT_KEY = base64.b64encode(
-        secrets.token_bytes(32)
-    ).decode()
+    settings.PARTNER_API_STATEMENT_KEY = new_statement_key()
 
     def write() -> None:
         call_command(

@@ -30,7 +30,7 @@ from issuers.register.publication import (
 from issuers.register.statements import private_key, take_statement
 from tests.approved import approved_price, approved_record
 from tests.characters import Ask, World
-from tests.issuers.register import SET_BACK, empty_token, people
+from tests.issuers.register import SET_BACK, empty_token, new_statement_key, people
 from tests.owner import tamper
 
 pytestmark = [
@@ -44,13 +44,9 @@ STATED = """query ($id: ID!) { token(id: $id) {
 } }"""
 
 
-def new_key() -> str:
-    return base64.b64encode(secrets.token_bytes(32)).decode()
-
-
 @pytest.fixture
 def write(settings: Any, tmp_path: Path) -> Any:
-    settings.PARTNER_API_STATEMENT_KEY = new_key()
+    settings.PARTNER_API_STATEMENT_KEY = new_statement_key()
 
     def write(**options: Any) -> str:
         said = io.StringIO()
@@ -183,7 +179,7 @@ def test_each_statement_names_the_one_before(token: Any, write: Any):
 
 def test_a_key_is_introduced_by_the_one_before(token: Any, write: Any, settings: Any):
     write()
-    following = new_key()
+    following = new_statement_key()
     private = Ed25519PrivateKey.from_private_bytes(base64.b64decode(following))
     public = private.public_key().public_bytes_raw()
     text = base64.b64encode(public).decode()
@@ -208,7 +204,7 @@ def test_a_key_is_introduced_by_the_one_before(token: Any, write: Any, settings:
     by.verify(base64.b64decode(second["signature"]), canonical)
     with pytest.raises(InvalidSignature):
         by.verify(base64.b64decode(second["signature"]), canonical + b" ")
-    settings.PARTNER_API_STATEMENT_KEY = new_key()
+    settings.PARTNER_API_STATEMENT_KEY = new_statement_key()
     write()
     *_, lost = get("/.well-known/partner-api-keys.json").json()["keys"]
     assert (lost["introducedBy"], lost["isBreak"]) == (None, True)
@@ -224,7 +220,7 @@ def test_no_statement_is_written_over_a_database_that_was_set_back(
 
 
 def test_of_two_at_once_the_second_says_so(token: Any, settings: Any):
-    key = private_key(new_key())
+    key = private_key(new_statement_key())
     at = timezone.now()
     first, second = take_statement(at), take_statement(at)
     assert publish(*first, key, at, 0).number == 1

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import io
 import json
-import secrets
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -28,7 +27,7 @@ from tests.accounts.money import deposit as deposit_of
 from tests.accounts.money import new_account, new_partner
 from tests.accounts.test_cash_chains import LARGER
 from tests.accounts.test_payments import approved
-from tests.issuers.register import SET_BACK
+from tests.issuers.register import SET_BACK, new_statement_key
 from tests.marketdata.trading.trading import (
     buy,
     deposit,
@@ -55,9 +54,7 @@ def verify(statement: Path) -> str:
 @pytest.fixture
 def write(settings: Any, tmp_path: Path) -> Any:
     """Writes the statement of an instant from now on."""
-    settings.PARTNER_API_STATEMENT_KEY = base64.b64encode(
-        secrets.token_bytes(32)
-    ).decode()
+    settings.PARTNER_API_STATEMENT_KEY = new_statement_key()
     key = private_key(settings.PARTNER_API_STATEMENT_KEY)
 
     def write(later: timedelta = LATER) -> Path:

@@ -23,7 +23,7 @@ from issuers.register.ledger import Entry, Price
 from issuers.register.stated_names import names_digest
 from tests.approved import desk
 from tests.characters import World
-from tests.issuers.register import empty_token, new_issuer, people
+from tests.issuers.register import empty_token, new_issuer, new_statement_key, people
 from tests.owner import as_owner
 
 pytestmark = [
@@ -34,9 +34,7 @@ pytestmark = [
 
 @pytest.fixture
 def key(settings: Any) -> str:
-    settings.PARTNER_API_STATEMENT_KEY = base64.b64encode(
-        secrets.token_bytes(32)
-    ).decode()
+    settings.PARTNER_API_STATEMENT_KEY = new_statement_key()
     return settings.PARTNER_API_STATEMENT_KEY
 
 
