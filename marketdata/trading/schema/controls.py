@@ -21,8 +21,8 @@ from partnerapi.graphql.resolvers import check_first, commits_itself, stops_orde
 from partnerapi.graphql.scalars import Time
 
 KILL_SWITCH = (
-    "The header `X-Kill-Switch: 1` has it answered beside all other requests, ten "
-    "times a minute, whatever your budget holds."
+    "With the header `X-Kill-Switch: 1`, it is answered beside all other requests, "
+    "even if your budget is spent: ten times a minute for each key."
 )
 
 
