@@ -475,7 +475,7 @@ JOBS: Mapping[str, Job] = {
             "accounts.file_sign_in",
             (
                 "A colleague has lost the authenticator and has no recovery code.",
-                "Call the person at a number that you know from before.",
+                "Call the person on a number that you already know.",
                 "Type the name, choose the person, and give the reason.",
                 TWO,
                 "The reset removes the authenticator and the recovery codes, and "
@@ -490,7 +490,7 @@ JOBS: Mapping[str, Job] = {
             "recovery-codes", "Make recovery codes", "recovery-codes/", "",
             (
                 "Open Recovery codes at the top of any page.",
-                "Type a code of your authenticator, and press Make new codes.",
+                "Type a code from your authenticator, and press Make new codes.",
                 "Print the ten codes, or store them in a password manager.",
                 "They are shown only once; new codes replace all earlier ones.",
                 "Each code works once, after your password, when the authenticator is "

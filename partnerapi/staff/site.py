@@ -187,7 +187,7 @@ class BackOffice(admin.AdminSite):
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Sign in with a password; who has done so goes on to the second factor."""
+        """Sign in with a password, before the second factor."""
         if request.method == "GET" and super().has_permission(request):
             return redirect_to_login(
                 after(request), reverse("admin:second_factor"), "next"
@@ -199,7 +199,7 @@ class BackOffice(admin.AdminSite):
 
     @method_decorator([never_cache, csrf_protect])
     def second_factor(self, request: HttpRequest) -> HttpResponse:
-        """Ask for a code; who has no device yet is shown how to get one."""
+        """Ask for a code, or show how to enrol the first device."""
         if not super().has_permission(request):
             return redirect_to_login(after(request), reverse("admin:login"))
         if not lacks_factor(request):

@@ -427,5 +427,5 @@ async def close(client: Stream) -> None:
         client.writer.transport.abort()
     except OSError as error:
         drop_tracebacks(error)
-    # What ended it may be an error that no one met.
+    # Nothing may have caught the error that ended it.
     drop_tracebacks(client.reader.exception())

@@ -1,4 +1,4 @@
-"""The blocks of orders that stand, as the pages of whom they stop show them."""
+"""Standing blocks of orders, for the pages of those whom they stop."""
 
 from uuid import UUID
 

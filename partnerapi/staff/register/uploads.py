@@ -193,11 +193,7 @@ def preview_file(request: HttpRequest) -> HttpResponse:
             )
             return HttpResponseRedirect(reverse("admin:import"))
         cache.set(cache_key(request), (upload, done), KEPT_SECONDS)
-        messages.warning(
-            request,
-            "The data has changed since the preview. Nothing was written; this is the "
-            "new preview.",
-        )
+        messages.warning(request, import_jobs.CHANGED)
         return HttpResponseRedirect(request.path)
     context = admin.site.each_context(request) | {
         "title": f"Import {upload.file_name}",
