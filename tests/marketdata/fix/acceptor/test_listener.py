@@ -568,13 +568,19 @@ def test_no_garbage_is_left_of_a_tls_connection(
     until(lambda: not tls_connections())
 
 
-@pytest.mark.parametrize("end", [*ENDS, "shuts"])
-@pytest.mark.parametrize("sent", IN_SESSIONS)
+@pytest.mark.parametrize(
+    ("sent", "end"),
+    [
+        (sent, end)
+        for sent in IN_SESSIONS
+        for end in [*ENDS, "shuts"]
+        # Of a session that sends nothing, the acceptor ends nothing.
+        if (sent, end) != ("nothing", "cut")
+    ],
+)
 def test_no_garbage_is_left_of_a_session_over_tls(
     tls_listener, committed_key, certificate, without_collections, sent, end
 ):
-    if (sent, end) == ("nothing", "cut"):
-        pytest.skip("nothing ends it")
     context = ssl.create_default_context(cafile=str(certificate[0]))
     for _ in range(3):
         with Partner(tls_listener.port, context) as partner:
