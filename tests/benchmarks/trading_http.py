@@ -7,8 +7,9 @@ of 100. Then one order at a time goes to one worker, now resting, now trading. T
 output has the time until a FIX client gets the change, with the default conflation. The
 next request must find the trade in the capitalization table. Then two servers of one
 process take turns: one whose orders for a market go together, and one whose orders do
-not. Each figure stands beside its value on idle cores. It ends with exit code 1 where
-that value misses its number.
+not. Last, markets with a tariff take turns with markets without one. Each figure stands
+beside its value on idle cores. It ends with exit code 1 where that value misses its
+number.
 """
 
 import argparse
@@ -31,7 +32,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.benchmarks.dear_documents import nanoseconds, sessions
-from tests.benchmarks.trading import flow, make_markets
+from tests.benchmarks.trading import flow, login_of, make_markets
 from tests.benchmarks.turns import web
 from tests.benchmarks.yardstick import Pace, yardstick
 from tests.chaos.clients import Connection
@@ -65,6 +66,10 @@ MOST_PROCESSOR = {
     "sixteen callers, eight markets": 1.15,
 }
 """Of what an order costs that goes alone."""
+LEAST_RATE = 0.9
+"""Of markets with a tariff, of what markets without one do."""
+RATES = (5, 10, 100, 5_000, 1_900)
+"""Of a tariff: rates in basis points, bounds in cents, VAT in basis points."""
 ACCEPTED = "accepted"
 PRICE, UNITS = 10_000, 10
 FIX_SECONDS = 30
@@ -107,6 +112,7 @@ def make_groups() -> list[list[Group]]:
         by_partner: dict[Any, list[UUID]] = defaultdict(list)
         for account in Account.objects.filter(pk__in=own):
             by_partner[account.partner_id].append(account.pk)
+            login_of(account.pk)  # Coroutines find it in the cache.
         groups.append([Group(token, keys[p], ids) for p, ids in by_partner.items()])
     return groups
 
@@ -367,6 +373,26 @@ def measure_saved(directory: Path) -> dict[str, tuple[Saved, Saved]]:
     return found
 
 
+def measure_tariffs(directory: Path) -> tuple[Saved, Saved]:
+    """Eight markets with a tariff, and eight without, which take turns."""
+    from issuers.models import Token
+    from marketdata.trading.fees import Terms
+    from tests.marketdata.trading.trading import approved_tariff
+
+    free, charged = make_groups(), make_groups()
+    for [group, *_] in charged:
+        approved_tariff(Token.objects.get(pk=group.token), Terms(*RATES))
+    rounds: tuple[list[Saved], list[Saved]] = ([], [])
+    with web(directory / "tariffs.log") as server:
+        for number in range(ROUNDS + 1):
+            for groups, taken in zip((charged, free), rounds, strict=True):
+                taken.append(saved(server, groups, CONNECTIONS, 20_000 + number))
+    with_tariff, without = (
+        Saved(*map(statistics.median, zip(*taken[1:], strict=True))) for taken in rounds
+    )
+    return with_tariff, without
+
+
 def saved(
     server: tuple[int, int], groups: list[list[Group]], connections: int, seed: int
 ) -> Saved:
@@ -386,6 +412,18 @@ def processor(pids: list[int]) -> dict[int, int]:
         with suppress(FileNotFoundError, ProcessLookupError):
             found[pid] = nanoseconds(pid)
     return found
+
+
+def show_tariffs(console: Console, found: tuple[Saved, Saved]) -> bool:
+    """Whether the number is missed: a ratio, which is the same on idle cores."""
+    charged, free = found
+    rate = charged.rate / free.rate
+    console.print(
+        f"eight markets with a tariff: {charged.rate:,.0f} orders/s, without: "
+        f"{free.rate:,.0f}, × {rate:.2f} (promised {LEAST_RATE}); processor × "
+        f"{charged.processor / free.processor:.2f}"
+    )
+    return rate < LEAST_RATE
 
 
 def show_saved(console: Console, found: dict[str, tuple[Saved, Saved]]) -> bool:
@@ -450,6 +488,7 @@ def main(pace: Pace) -> int:
         single, lists = measure_load(options.seconds, directory / "load.log")
         shown = measure_shown(options.orders, directory)
         found = measure_saved(directory)
+        tariffs = measure_tariffs(directory)
     figures = [
         Figure("placeOrder", single.rate, FEWEST_SINGLE, True),
         Figure(
@@ -484,6 +523,7 @@ def main(pace: Pace) -> int:
         f"refused, or sent again: {dict(single.refused + lists.refused) or 'nothing'}"
     )
     missed = show_saved(console, found)
+    missed |= show_tariffs(console, tariffs)
     console.print(f"load {os.getloadavg()[0]:.1f}")
     missed |= shown.missing > 0 or any(figure.is_missed(pace) for figure in figures)
     return int(missed)
