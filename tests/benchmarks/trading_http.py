@@ -7,9 +7,9 @@ of 100. Then one order at a time goes to one worker, now resting, now trading. T
 output has the time until a FIX client gets the change, with the default conflation. The
 next request must find the trade in the capitalization table. Then two servers of one
 process take turns: one whose orders for a market go together, and one whose orders do
-not. Last, markets with a tariff take turns with markets without one. Each figure stands
-beside its value on idle cores. It ends with exit code 1 where that value misses its
-number.
+not. Markets with a tariff take turns with markets without one. Last, one partner after
+the other is stopped while sixteen senders fill one process. Each figure stands beside
+its value on idle cores. It ends with exit code 1 where that value misses its number.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from collections import Counter, defaultdict
 from contextlib import suppress
 from http.client import HTTPConnection
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID, uuid4
 
@@ -70,6 +71,10 @@ LEAST_RATE = 0.9
 """Of markets with a tariff, of what markets without one do."""
 RATES = (5, 10, 100, 5_000, 1_900)
 """Of a tariff: rates in basis points, bounds in cents, VAT in basis points."""
+KILLS, KILL_SECONDS, PAUSE_SECONDS = 10, 60.0, 0.2
+"""For each partner, as often as a key may in a minute; of the senders; between two."""
+MOST_KILL_SECONDS = 1.0
+"""That 99 of 100 take."""
 ACCEPTED = "accepted"
 PRICE, UNITS = 10_000, 10
 FIX_SECONDS = 30
@@ -87,10 +92,19 @@ query ($id: ID!) { issuer(id: $id) { capitalizationTable { holders {
 """
 
 
+CANCEL = """
+mutation ($input: CancelOrdersInput!) { cancelOrders(input: $input) { blocked } }
+"""
+RELEASE = """
+mutation ($input: BlockOrdersInput!) { releaseOrders(input: $input) { released } }
+"""
+
+
 class Group(NamedTuple):
     """Clients of one partner on one token; `key` is the partner's."""
 
     token: UUID
+    partner: UUID
     key: str
     accounts: list[UUID]
 
@@ -113,7 +127,7 @@ def make_groups() -> list[list[Group]]:
         for account in Account.objects.filter(pk__in=own):
             by_partner[account.partner_id].append(account.pk)
             login_of(account.pk)  # Coroutines find it in the cache.
-        groups.append([Group(token, keys[p], ids) for p, ids in by_partner.items()])
+        groups.append([Group(token, p, keys[p], ids) for p, ids in by_partner.items()])
     return groups
 
 
@@ -248,11 +262,14 @@ class Shown(NamedTuple):
     missing: int
 
 
-def ask(web: HTTPConnection, key: str, query: str, variables: dict[str, Any]) -> Any:
+def ask(
+    web: HTTPConnection, key: str, query: str, variables: dict[str, Any], **more: str
+) -> Any:
     headers = {
         "Content-Type": "application/json",
         "X-Token-Auth": key,
         "Idempotency-Key": str(uuid4()),
+        **more,
     }
     body = json.dumps({"query": query, "variables": variables})
     web.request("POST", "/graphql", body, headers)
@@ -334,6 +351,49 @@ def measure_shown(orders: int, directory: Path) -> Shown:
         shown = follow(web, client, pair, orders, dice)
         web.close()
     return shown
+
+
+class Kills(NamedTuple):
+    """Seconds until each was answered, sorted; orders that rested after it."""
+
+    seconds: list[float]
+    left: int
+
+
+def measure_kills(directory: Path) -> Kills:
+    """Stop one partner after the other, while senders fill every place of a server."""
+    from accounts.access import Scope
+    from accounts.keys.models import Partner
+    from marketdata.trading.models import Order, OrderStatus
+    from partnerapi.sandbox.data.approvals import approved_key
+
+    groups = make_groups()
+    partners = {group.partner for market in groups for group in market}
+    kept = [
+        (p, approved_key(Partner.objects.get(pk=p), list(Scope))[1]) for p in partners
+    ]
+    kills = Kills([], 0)
+    with serving(directory / "kills.log", {}, workers=1) as port:
+        sending = Thread(
+            target=lambda: asyncio.run(load(port, groups, 1, KILL_SECONDS, 4_000))
+        )
+        web = HTTPConnection("127.0.0.1", port, timeout=FIX_SECONDS)
+        sending.start()
+        time.sleep(WARM_UP_SECONDS)
+        for partner, key in kept * KILLS:
+            began = time.perf_counter()
+            ask(web, key, CANCEL, {"input": {"block": True}}, **{"X-Kill-Switch": "1"})
+            kills.seconds.append(time.perf_counter() - began)
+            resting = Order.objects.filter(partner=partner, status=OrderStatus.OPEN)
+            kills = kills._replace(left=kills.left + resting.count())
+            ask(web, key, RELEASE, {"input": {}})
+            time.sleep(PAUSE_SECONDS)
+        is_under_load = sending.is_alive()
+        sending.join()
+        web.close()
+    assert is_under_load
+    kills.seconds.sort()
+    return kills
 
 
 class Saved(NamedTuple):
@@ -489,6 +549,7 @@ def main(pace: Pace) -> int:
         shown = measure_shown(options.orders, directory)
         found = measure_saved(directory)
         tariffs = measure_tariffs(directory)
+        kills = measure_kills(directory)
     figures = [
         Figure("placeOrder", single.rate, FEWEST_SINGLE, True),
         Figure(
@@ -499,6 +560,12 @@ def main(pace: Pace) -> int:
             "on FIX after it was sent, p99",
             percentile(shown.on_fix, 0.99),
             MOST_SECONDS,
+            False,
+        ),
+        Figure(
+            "kill switch, p99",
+            percentile(kills.seconds, 0.99),
+            MOST_KILL_SECONDS,
             False,
         ),
     ]
@@ -513,19 +580,23 @@ def main(pace: Pace) -> int:
         "one at a time, answered": shown.answered,
         "one at a time, on FIX": shown.on_fix,
         "the table": shown.table,
+        "kill switch": kills.seconds,
     }.items():
         told = (
             f"p{s * 100:.0f} {percentile(values, s) * 1e3:.0f}" for s in (0.5, 0.99)
         )
         console.print(f"{name}: {', '.join(told)} ms, of {len(values):,}")
     console.print(f"trades that the table did not show: {shown.missing}")
+    console.print(f"orders that rested after a kill: {kills.left}")
     console.print(
         f"refused, or sent again: {dict(single.refused + lists.refused) or 'nothing'}"
     )
     missed = show_saved(console, found)
     missed |= show_tariffs(console, tariffs)
     console.print(f"load {os.getloadavg()[0]:.1f}")
-    missed |= shown.missing > 0 or any(figure.is_missed(pace) for figure in figures)
+    missed |= shown.missing + kills.left > 0 or any(
+        figure.is_missed(pace) for figure in figures
+    )
     return int(missed)
 
 
