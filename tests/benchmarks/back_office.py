@@ -179,7 +179,7 @@ def ask(client: "Client", path: str) -> tuple[Cost, str]:
         connection.queries_log.clear()
         with CaptureQueriesContext(connection) as queries:
             began = perf_counter()
-            response = client.get(path, follow=True)
+            response = client.get(path)
             page = b"".join(response).decode(errors="replace")
             milliseconds = (perf_counter() - began) * 1000
         if fastest is None or milliseconds < fastest.milliseconds:
