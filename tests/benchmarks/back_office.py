@@ -81,7 +81,7 @@ class Cost:
         return (
             pace.idle(self.milliseconds) > MOST_MS
             or self.statements > most
-            or self.status != 200
+            or self.status not in (200, 302)
         )
 
 
