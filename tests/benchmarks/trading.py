@@ -2,17 +2,21 @@
 
 Run it on a quiet machine: `python -m tests.benchmarks.trading`. Half of the orders
 trade, one in ten is immediate-or-cancel, all guards are on. Beside each figure stand
-what one order costs of the processors, PostgreSQL's and Python's, and how long a bare
-commit of one row takes at that moment. After all of it the rules of `verify market` are
-judged. It ends with exit code 1 where a number would be missed on idle cores, or a rule
-is broken.
+what one order costs of the processors, PostgreSQL's and Python's, and of the
+write-ahead log, and how long a bare commit of one row takes at that moment. Lone orders
+of one writer are compared with the transactions of `pgbench -N` on the same server.
+After all of it the rules of `verify market` are judged. It ends with exit code 1 where
+a number would be missed on idle cores, or a rule is broken.
 """
 
 import argparse
 import multiprocessing
 import os
 import random
+import re
+import shutil
 import statistics
+import subprocess
 import sys
 from functools import cache
 from multiprocessing.synchronize import Barrier
@@ -196,6 +200,46 @@ def bare_commit() -> float:
     return statistics.median(times) * 1000
 
 
+def wal_position() -> int:
+    """Bytes that the server has written to its log since it was made."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_current_wal_lsn() - pg_lsn '0/0'")
+        [(position,)] = cursor.fetchall()
+    return int(position)
+
+
+def pgbench_rate(program: str, seconds: float) -> float:
+    """Transactions a second of `pgbench -N`: one client, ten branches."""
+    from django.db import connections
+
+    from partnerapi.core.owner import owner_alias
+
+    with connections[owner_alias()].cursor() as cursor:
+        cursor.execute("CREATE DATABASE pgbench")
+    server = connections[owner_alias()].settings_dict
+    environment = os.environ | {
+        "PGHOST": server["OPTIONS"]["host"],
+        "PGPORT": str(server["PORT"]),
+        "PGUSER": server["USER"],
+        "PGPASSWORD": server["PASSWORD"],
+        "PGDATABASE": "pgbench",
+    }
+
+    def run_it(*options: str) -> str:
+        done = subprocess.run(
+            [program, *options], env=environment, capture_output=True, text=True,
+            check=True,
+        )  # fmt: skip
+        return done.stdout
+
+    run_it("--initialize", "--quiet", "--scale", "10")
+    told = run_it("--skip-some-updates", "--client", "1", "--time", f"{seconds:.0f}")
+    [rate] = re.findall(r"tps = ([\d.]+)", told)
+    return float(rate)
+
+
 def make_bare() -> None:
     """A table of one column, which the application may write."""
     from django.db import connections
@@ -257,10 +301,11 @@ def main(pace: Pace) -> int:
     table = Table(
         "", "orders/s", "promised", "trades an order", "p50 ms", "p99 ms",
         "PostgreSQL + Python ms an order", "bare commit ms",
-        "on idle cores: orders/s", "p99 ms", "ms an order",
+        "WAL kB an order", "on idle cores: orders/s", "p99 ms", "ms an order",
     )  # fmt: skip
     runs = []
     missed = False
+    program, lone = shutil.which("pgbench"), ""
     with throw_away_installation(durable=True):
         from django.db import transaction
 
@@ -277,9 +322,10 @@ def main(pace: Pace) -> int:
             if arguments.only not in variant.name:
                 continue
             bare = bare_commit()
+            wal = wal_position()
             done = run(variant, tokens, accounts, arguments.seconds)
-            runs.append((variant, bare, done))
-        for variant, bare, done in runs:
+            runs.append((variant, bare, done, wal_position() - wal))
+        for variant, bare, done, wal in runs:
             rate = done.orders / done.seconds
             calls = sorted(done.calls)
             p99 = calls[int(len(calls) * 0.99)] * 1000
@@ -295,9 +341,17 @@ def main(pace: Pace) -> int:
                 f"{statistics.median(calls) * 1000:.1f}", f"{p99:.1f}",
                 f"{done.postgresql / done.orders * 1000:.2f} + "
                 f"{done.python / done.orders * 1000:.2f}", f"{bare:.2f}",
+                f"{wal / done.orders / 1000:.1f}",
                 f"{idle_rate:,.0f}", f"{idle_p99:.1f}", f"{idle_cost:.2f}",
             )  # fmt: skip
+            if (variant.size, variant.writers) == (1, 1) and program:
+                compared = pgbench_rate(program, arguments.seconds)
+                lone = (
+                    f"pgbench -N, one client: {compared:,.0f}/s; lone orders × "
+                    f"{rate / compared:.2f}\n"
+                )
         Console(width=190).print(table)
+        sys.stdout.write(lone)
         if not arguments.no_verify:
             broken = [found for found in check_invariants(INVARIANTS) if found.breaches]
             for found in broken:
