@@ -17,7 +17,7 @@ from issuers.register.approvals import token_facts, token_links
 from issuers.register.errors import LedgerError
 from issuers.register.models import HolderBalance, LedgerTransaction, TokenPrice
 from issuers.register.writer import Writer
-from marketdata.trading import locked
+from marketdata.trading import erroneous, locked
 from marketdata.trading.errors import NotTradable
 from marketdata.trading.fees import NO_FEE, Fee
 from marketdata.trading.models import Bust, Execution, Order, OrderFee, OrderSide
@@ -152,6 +152,7 @@ class BustTrade:
             *token_facts(token),
             ("Trade", "", f"{execution.sequence}, {at}"),
             ("Units", "", f"{units:,} at {price} per unit, {euros(value)} in total"),
+            *erroneous.facts(execution, request.filed_at),
             ("Reason on the tape", "", request.content["reason"]),
             ("Trade stands", "yes", "no, busted"),
         ]
@@ -187,7 +188,9 @@ class BustTrade:
         if restored := price_before(execution, entered.effective_at):
             rows.append(("Price of a unit", price, euros(restored)))
         final = "A bust is final; the trade stays on the tape, marked as busted."
-        return Preview(rows, [final], links)
+        return Preview(
+            rows, [*erroneous.beyond(execution, request.filed_at), final], links
+        )
 
     def execute(self, request: ApprovalRequest) -> Bust:
         try:
