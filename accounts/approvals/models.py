@@ -42,6 +42,7 @@ class ApprovalKind(models.TextChoices):
     RELEASE = "RELEASE", "Release of blocked orders"
     SIGN_IN = "SIGN_IN", "Reset of a sign-in"
     TARIFF = "TARIFF", "Tariff of a market"
+    PARAMETERS = "PARAMETERS", "Parameters of a market"
     ERASURE = "ERASURE", "Erasure of a person"
 
 

@@ -40,6 +40,8 @@ class EventType(models.TextChoices):
     DEPOSIT_UNASSIGNED = "DEPOSIT_UNASSIGNED", "Deposit unassigned"
     INVESTOR_CHANGED = "INVESTOR_CHANGED", "Investor changed"
     MARKET_PHASE_CHANGED = "MARKET_PHASE_CHANGED", "Market phase changed"
+    MARKET_PARAMETERS_CHANGED = "MARKET_PARAMETERS_CHANGED", "Market parameters changed"
+    ORDER_ENDS_AT_OPENING = "ORDER_ENDS_AT_OPENING", "Order ends at the next opening"
     ORDERS_BLOCKED = "ORDERS_BLOCKED", "Orders blocked"
     ORDERS_RELEASED = "ORDERS_RELEASED", "Orders released"
 
@@ -63,12 +65,18 @@ NEEDED_SCOPES: dict[EventType, Scope | None] = {
     EventType.DEPOSIT_UNASSIGNED: Scope.CASH_READ,
     EventType.INVESTOR_CHANGED: Scope.COMPLIANCE_READ,
     EventType.MARKET_PHASE_CHANGED: Scope.MARKETDATA_READ,
+    EventType.MARKET_PARAMETERS_CHANGED: Scope.MARKETDATA_READ,
+    EventType.ORDER_ENDS_AT_OPENING: Scope.TRADING_READ,
     EventType.ORDERS_BLOCKED: Scope.TRADING_READ,
     EventType.ORDERS_RELEASED: Scope.TRADING_READ,
 }
 """By type, the scope without which a key is not shown such events."""
 OF_GRANTED_ISSUERS = [EventType.LEGACY_SHARES_DELIVERED, EventType.REGISTER_CHANGED]
-OF_VISIBLE_TOKENS = [EventType.MARKET_PHASE_CHANGED, EventType.TOKEN_PRICE_CHANGED]
+OF_VISIBLE_TOKENS = [
+    EventType.MARKET_PARAMETERS_CHANGED,
+    EventType.MARKET_PHASE_CHANGED,
+    EventType.TOKEN_PRICE_CHANGED,
+]
 
 
 def types_shown_to(caller: Caller) -> list[EventType]:

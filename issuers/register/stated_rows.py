@@ -83,6 +83,7 @@ TABLES = (
     Kept("issuers_tokenrule", "id", "ended_at"),
     Kept("marketdata_trade", "token_id, sequence", "at"),
     Kept("trading_bust", "token_id, sequence", "at"),
+    Kept("trading_marketparameters", "id", "created_at", ("announced_at",)),
     Kept("trading_orderblock", "id", "blocked_at", ("released_by", "released_at")),
     Kept("trading_orderevent", "token_id, number", "at"),
     Kept("trading_tariff", "id", "created_at", ENDS),

@@ -92,6 +92,12 @@ EventType = enumeration(
         "Needs the scope `trading:read`.",
         Type.MARKET_PHASE_CHANGED: "The market of a token entered another `phase`. "
         "Subject: the token. Needs the scope `marketdata:read`.",
+        Type.MARKET_PARAMETERS_CHANGED: "New parameters of a token's market were "
+        "decided; `Market.parameters` has them. Subject: the token. Needs the scope "
+        "`marketdata:read`.",
+        Type.ORDER_ENDS_AT_OPENING: "The market's next parameters do not admit an open "
+        "order: it ends at the next opening, unless you cancel or amend it before. "
+        "Comes the evening before. Needs the scope `trading:read`.",
         Type.ORDERS_BLOCKED: "Orders were blocked, by you or by staff. Subject: the "
         "account, null for all. Needs the scope `trading:read`.",
         Type.ORDERS_RELEASED: "A block of orders was released. Subject: the account, "
@@ -116,6 +122,8 @@ SUBJECTS = {
     Type.DEPOSIT_UNASSIGNED: "Account",
     Type.INVESTOR_CHANGED: "Account",
     Type.MARKET_PHASE_CHANGED: "Token",
+    Type.MARKET_PARAMETERS_CHANGED: "Token",
+    Type.ORDER_ENDS_AT_OPENING: "Order",
     Type.ORDERS_BLOCKED: "Account",
     Type.ORDERS_RELEASED: "Account",
 }

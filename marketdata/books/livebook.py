@@ -25,8 +25,9 @@ class Facts(NamedTuple):
 
     `phase` is the internal market's phase, with the reason of a halt. None: the book is
     fed from outside. `busts` are its busted trades, each with number and price, in the
-    order of the busts. Prices are multiples of `tick_cents` and quantities multiples of
-    `lot_units`. Limits lie within `collar_bps` of `reference_price`, cents.
+    order of the busts. Prices are multiples of `tick_cents`, or from each price of the
+    `tick_table` on of the tick beside it, and quantities multiples of `lot_units`.
+    Limits lie within `collar_bps` of `reference_price`, cents.
     """
 
     symbol: str
@@ -43,6 +44,7 @@ class Facts(NamedTuple):
     halt_reason: str | None = None
     busts: list[list[int]] | None = None
     tick_cents: int = 1
+    tick_table: list[list[int]] | None = None
     lot_units: int = 1
     reference_price: int | None = None
     collar_bps: int | None = None
@@ -110,6 +112,7 @@ class LiveBook:
     halt_reason: str | None
     busts: list[list[int]] | None
     tick_cents: int
+    tick_table: list[list[int]] | None
     lot_units: int
     reference_price: int | None
     collar_bps: int | None

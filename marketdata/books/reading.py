@@ -149,6 +149,9 @@ COLUMNS = {
             ON d.token_id = b.token_id AND d.sequence = b.sequence
         WHERE b.token_id = m.token_id) END""",
     "tick_cents": "coalesce(m.tick_cents, 1)",
+    "tick_table": """CASE WHEN m.tick_floors <> '{}' THEN (
+        SELECT array_agg(ARRAY[t.floor, t.step] ORDER BY t.floor)
+        FROM unnest(m.tick_floors, m.tick_steps) AS t (floor, step)) END""",
     "lot_units": "coalesce(m.lot_units, 1)",
     "reference_price": "m.reference_price",
     "collar_bps": "m.collar_bps",

@@ -79,7 +79,9 @@ class OwnBook:
         own = found.first()
         if own is None:
             return Happened()
-        self.simulation.tick = max(self.simulation.tick, own.tick_cents)
+        self.simulation.tick = max(
+            self.simulation.tick, own.ticks.at(own.reference_price or 0)
+        )
         current = read_books([str(self.token_id)])[str(self.token_id)]
         book = OrderBook(
             [Change(BID, *level) for level in current.bids]

@@ -10,6 +10,7 @@ from django.contrib import admin
 from accounts.accounts.models import Account
 from marketdata.trading.models import (
     Market,
+    MarketParameters,
     Order,
     OrderBlock,
     RefusedOrder,
@@ -55,6 +56,31 @@ class TariffAdmin(ReadOnlyAdmin):
         "id", "token", "partner", "maker_bps", "taker_bps", "least", "most", "vat_bps",
         "valid_from", "replaces", "reason", "created_by", "approved_by", "created_at",
         "ended_by", "ended_at",
+    )  # fmt: skip
+    fields = readonly_fields
+
+
+@admin.register(MarketParameters)
+class MarketParametersAdmin(ReadOnlyAdmin):
+    """What orders of a market are judged by. Two people decide on new ones."""
+
+    list_display = [
+        "id", "token", "valid_from", "opens_at", "model", "tick", "lot_units",
+        "collar_bps", "dynamic_band_bps", "created_by", "approved_by",
+    ]  # fmt: skip
+    list_select_related = ["token"]
+    list_filter = ["model"]
+    search_fields = ["^token__symbol"]
+    search_help_text = "The beginning of a token's symbol"
+    ordering = ["-valid_from", "-id"]
+    tick = money("tick_cents", "tick")
+    most = money("most_value", "highest value of an order")
+    readonly_fields = (
+        "id", "token", "valid_from", "opens_at", "announced_at", "session_opens",
+        "session_closes", "weekdays_only", "holidays", "tick", "tick_floors",
+        "tick_steps", "lot_units", "collar_bps", "dynamic_band_bps", "model", "fixings",
+        "most", "most_units", "replaces", "reason", "created_by", "approved_by",
+        "created_at",
     )  # fmt: skip
     fields = readonly_fields
 

@@ -11,7 +11,7 @@ from threading import Event
 from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
-from marketdata.trading import controls, market, phases
+from marketdata.trading import controls, market, parameters, phases
 from partnerapi.core.lease import Lease
 from partnerapi.core.metrics import CLOCK_LOOKS
 from partnerapi.core.outages import Outage
@@ -23,7 +23,8 @@ LEASE_SECONDS, LOOK_SECONDS = 1.0, 0.2
 
 
 class Clock:
-    """Moves markets that are due, ends orders whose time is over, and fires timers."""
+    """Moves markets that are due, ends orders whose time is over, fires timers, and
+    announces which orders new parameters end."""
 
     def __init__(self) -> None:
         self.lease = Lease("trading_clocklease", LEASE_SECONDS)
@@ -64,4 +65,5 @@ class Clock:
             phases.move_due()
             market.expire_due(timezone.now())
             controls.fire_due()
+            parameters.announce_due(timezone.now())
             CLOCK_LOOKS.inc()

@@ -88,7 +88,7 @@ class PriceOutsideCollar(PartnerAPIError):
 
 class OrderValueTooLarge(PartnerAPIError):
     """The quantity, its value at the limit price, or the value of all units at that
-    price exceeds `maximum`.
+    price exceeds `maximum`: the market's, if its parameters set one.
     """
 
     code = "ORDER_VALUE_TOO_LARGE"

@@ -61,6 +61,10 @@ class OrderStatusReason(StrEnum):
         "RULE_CHANGED", "A new rule refuses it",
         "The token's rules changed and now refuse it.",
     )  # fmt: skip
+    PARAMETERS_CHANGED = (
+        "PARAMETERS_CHANGED", "New parameters no longer admit it",
+        "Its limit or its units do not fit the market's new parameters.",
+    )  # fmt: skip
     END_OF_SESSION = "END_OF_SESSION", "The session ended", "The session ended."
     TIME_IN_FORCE = "TIME_IN_FORCE", "Its time was over", "It reached its expiry."
 

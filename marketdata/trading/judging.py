@@ -26,7 +26,7 @@ from marketdata.trading.errors import (
     WouldTrade,
 )
 from marketdata.trading.in_force import Ending, TimeInForce
-from marketdata.trading.locked import Client
+from marketdata.trading.locked import Book, Client
 from marketdata.trading.models import Order
 from marketdata.trading.queues import BUY, SELL, Match, Resting
 from marketdata.trading.round import Request, Round
@@ -70,18 +70,19 @@ def check_shape(of: Round, request: Request) -> None:
             )
 
 
-def check_limit(of: Round, quantity: int, limit_price: int) -> None:
+def check_limit(of: Round, quantity: int, limit_price: int, filled: int = 0) -> None:
     book = of.book
-    if quantity * limit_price > MAX:
-        raise too_large()
-    if limit_price % book.tick:
+    check_size(book, quantity, limit_price)
+    tick = book.ticks.at(limit_price)
+    if limit_price % tick:
         raise TickSize(
-            f"The limit {limit_price} is not a multiple of {book.tick} cents.",
-            tickSize=book.tick,
+            f"The limit {limit_price} is not a multiple of {tick} cents.",
+            tickSize=tick,
         )
-    if quantity % book.lot:
+    # Fills of before keep the lot of then.
+    if (quantity - filled) % book.lot:
         raise LotSize(
-            f"The quantity {quantity} is not a multiple of {book.lot} units.",
+            f"The quantity {quantity - filled} is not a multiple of {book.lot} units.",
             lotSize=book.lot,
         )
     floor, cap = collar(book.reference or 0, book.collar_bps)
@@ -90,6 +91,22 @@ def check_limit(of: Round, quantity: int, limit_price: int) -> None:
             f"The limit {limit_price} is not within {floor} to {cap} cents.",
             floor=floor,
             cap=cap,
+        )
+
+
+def check_size(book: Book, quantity: int, limit_price: int) -> None:
+    if quantity * limit_price > MAX:
+        raise too_large()
+    if book.most_value is not None and quantity * limit_price > book.most_value:
+        raise OrderValueTooLarge(
+            f"An order of this market is worth at most {book.most_value} cents at its "
+            "limit.",
+            maximum=book.most_value,
+        )
+    if book.most_units is not None and quantity > book.most_units:
+        raise OrderValueTooLarge(
+            f"An order of this market has at most {book.most_units} units.",
+            maximum=book.most_units,
         )
 
 

@@ -8,7 +8,7 @@ nothing.
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, time
+from datetime import date, datetime, time
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
@@ -23,6 +23,7 @@ from marketdata.trading.fees import OrderFees, Terms
 from marketdata.trading.models import Order, row_of
 from marketdata.trading.queues import BUY, SELL, Queues, Resting
 from marketdata.trading.sessions import Session
+from marketdata.trading.ticks import Ticks
 from partnerapi.core.database import array_text, fetch
 from partnerapi.core.locks import lock
 
@@ -52,10 +53,34 @@ class Book:
     reference: int | None
     event: int
     last_at: datetime
+    holidays: frozenset[date]
+    tick_floors: list[int]
+    tick_steps: list[int]
+    most_value: int | None
+    most_units: int | None
+    dynamic_band_bps: int
+    model: str
+    fixings: list[time]
+
+    @classmethod
+    def of(cls, token_id: UUID, fields: Sequence[Any], more: Sequence[Any]) -> "Book":
+        """The parameters after the first ones come as JSON."""
+        holidays, *middle, fixings = more
+        values: list[Any] = [
+            *fields,
+            frozenset(map(date.fromisoformat, holidays)),
+            *middle,
+            [time.fromisoformat(text) for text in fixings],
+        ]
+        return cls(token_id, *values)
 
     @property
     def session(self) -> Session:
-        return Session(self.opens, self.closes, self.weekdays_only)
+        return Session(self.opens, self.closes, self.weekdays_only, self.holidays)
+
+    @property
+    def ticks(self) -> Ticks:
+        return Ticks(self.tick, self.tick_floors, self.tick_steps)
 
 
 class Client(NamedTuple):
@@ -174,7 +199,7 @@ def seen(token_id: UUID, found: dict[str, Any]) -> Seen:
     head[17] = UUID(head[17])
     of_book: Any = head[:16]
     of_ledger: Any = head[16:]
-    book = Book(token_id, *of_book)
+    book = Book.of(token_id, of_book, found["parameters"])
     ledger = LockedLedger(token_id, *of_ledger)
     writer = Writer([], "")
     writer.ledgers[token_id] = ledger
@@ -236,11 +261,10 @@ def books(token_ids: Collection[UUID]) -> dict[UUID, Book]:
         NotTradable: one of them is not an internal market.
     """
     rows = lock(LOCK_BOOKS, [sorted(token_ids)])
-    found = {row[0]: Book(*row) for row in rows}
-    for token_id in token_ids:
-        if token_id not in found or found[token_id].source != "OWN":
-            raise NotTradable("This token has no internal market.")
-    return found
+    own = [row for row in rows if row[1] == "OWN"]
+    if len(own) < len(set(token_ids)):
+        raise NotTradable("This token has no internal market.")
+    return {id_: Book.of(id_, fields, more) for id_, *fields, more in own}
 
 
 def load_holders(writer: Writer, token_id: UUID, accounts: Iterable[int]) -> None:
@@ -279,7 +303,7 @@ INSTANTS = [
     for place, column in enumerate(Order._meta.concrete_fields)
     if isinstance(column, DateTimeField)
 ]
-LOCK_BOOKS = "SELECT * FROM trading_lock(%s)"
+LOCK_BOOKS = "SELECT * FROM trading_lock_markets(%s)"
 READ = """
     SELECT trading_read(%s, %s::uuid[], %s::smallint[], %s::bigint[], %s::text[], %s,
         %s, %s, %s, %s, %s::uuid[], %s, %s)

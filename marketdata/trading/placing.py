@@ -108,7 +108,7 @@ def amend(
         `place`.
     """
     before = (order.limit_price, order.remaining)
-    check_limit(of, quantity, limit_price)
+    check_limit(of, quantity, limit_price, order.filled)
     of.release(order, order.remaining)
     of.reserve_fee(order, 0)
     if order.pk in of.queues.orders:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from accounts.totals import Listed, total_is_kept
-from marketdata.trading.models import Market
+from marketdata.trading.models import PARAMETERS, Market
 from marketdata.trading.replay import replay
 from marketdata.trading.replayed_fees import replay_fees
 from partnerapi.core.invariants import Finding, Invariant, check_invariants_and_guards
@@ -30,6 +30,11 @@ def verify(advance: Callable[[int], object] = lambda done: None) -> Iterator[Fin
     ]
     rule = "orders paid and reserve what their tariffs say"
     yield Finding(rule, len(charged), len(wrong), wrong[:TOLD])
+
+
+def copy_of(table: str) -> str:
+    """The columns of a market's parameters."""
+    return ", ".join(f"{table}.{name}" for name in PARAMETERS)
 
 
 OPEN = "status = 'OPEN'"
@@ -278,6 +283,19 @@ INVARIANTS = (
                 FROM trading_orderevent
             ) e GROUP BY token_id
         ) e USING (token_id)
+        """,
+    ),
+    Invariant(
+        "a market's parameters are those of the last that have begun, or it is due",
+        f"""
+        SELECT count(*), count(*) FILTER (WHERE ({copy_of("m")}) IS DISTINCT FROM
+            ({copy_of("p")}) AND (m.next_phase_at <= clock_timestamp()) IS NOT TRUE)
+        FROM trading_market m
+        LEFT JOIN LATERAL (
+            SELECT * FROM trading_marketparameters x
+            WHERE x.token_id = m.token_id AND x.valid_from <= clock_timestamp()
+            ORDER BY x.valid_from DESC, x.id DESC LIMIT 1
+        ) p ON TRUE
         """,
     ),
     Invariant(

@@ -177,6 +177,7 @@ APPLICATION: Mapping[str, str] = {
     "trading_executionfee": READ,
     "trading_fill": READ,
     "trading_market": READ,
+    "trading_marketparameters": READ,
     "trading_order": READ,
     "trading_orderblock": READ,
     "trading_orderevent": READ,

@@ -49,7 +49,7 @@ OF_REQUESTS: Mapping[str, str] = {
     "assignment": "receipts", "bust": "bust", "reopen": "halt",
     "identity": "identity", "grant": "grants", "desk": "desks",
     "release": "orders", "sign_in": "reset-sign-in",
-    "tariff": "open-market",
+    "tariff": "open-market", "parameters": "open-market",
 }  # fmt: skip
 OF_LISTS: Mapping[str, str] = {
     "accounts_account": "accounts", "accounts_accountstatuschange": "accounts",
@@ -70,7 +70,7 @@ OF_LISTS: Mapping[str, str] = {
     "marketdata_fixsession": "assign-compids", "trading_market": "halt",
     "trading_order": "orders", "trading_orderblock": "orders",
     "trading_refusedorder": "orders",
-    "trading_tariff": "open-market",
+    "trading_tariff": "open-market", "trading_marketparameters": "open-market",
     "partnerapi_export": "partner-requests",
     "partnerapi_failedsignin": "unlock-sign-in",
     "partnerapi_idempotencyrecord": "partner-requests",

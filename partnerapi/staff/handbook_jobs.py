@@ -274,6 +274,10 @@ JOBS: Mapping[str, Job] = {
                 "maximum of an order, tax.",
                 "A partner's own tariff comes before the market's, and an order keeps "
                 "the tariff of its acceptance.",
+                "The page also requests other parameters, which hold from the next "
+                "opening; it shows the trades of twelve months beside the model.",
+                "Open orders that new parameters do not admit end at that opening, and "
+                "their partners learn it the evening before.",
                 TWO,
             ),
         ),

@@ -29,7 +29,8 @@ READ = tuple(
         " issuer issuerfinancialdata issuergrant legacyshareholder restriction token"
         " tokenrule",
         "marketdata": "fixsession",
-        "trading": "market order orderblock execution refusedorder tariff",
+        "trading": "market marketparameters order orderblock execution refusedorder"
+        " tariff",
         "partnerapi": "export idempotencyrecord jobrun webhookdelivery webhookendpoint",
     }.items()
     for model in models.split()
@@ -64,7 +65,7 @@ REGISTER = (
 OF_RULES = (Of.RULE, Of.LIFTING)
 OF_CASH = (Of.WITHDRAWAL, Of.ASSIGNMENT, Of.STATEMENT)
 OF_ACCESS = (Of.KEY, Of.GRANT, Of.DESK, Of.SIGN_IN)
-OF_MARKETS = (Of.BUST, Of.REOPEN, Of.RELEASE, Of.TARIFF)
+OF_MARKETS = (Of.BUST, Of.REOPEN, Of.RELEASE, Of.TARIFF, Of.PARAMETERS)
 ROLES: Mapping[str, tuple[str, ...]] = {
     "Support": (
         *READ,

@@ -62,7 +62,8 @@ READ_ONLY = (
     "IndustryClassificationBenchmark", "JobRun", "Withdrawal",
     "ApprovedHolder", "InvestorAttestation", "InvestorProfile", "IssuerGrant",
     "Restriction",
-    "TokenRule", "Market", "Order", "OrderBlock", "RefusedOrder", "Tariff",
+    "TokenRule", "Market", "MarketParameters", "Order", "OrderBlock", "RefusedOrder",
+    "Tariff",
     "WebhookDelivery", "WebhookEndpoint",
 )  # fmt: skip
 EDITABLE = [model for model in MODELS if model.__name__ not in READ_ONLY]
@@ -102,6 +103,7 @@ SEARCHES = {
     "InvestorProfile": ("holder-0000020@verge", 1),
     "InvestorAttestation": ("holder-0000020@lumarelle", 1),
     "Market": ("valdas", 1),
+    "MarketParameters": ("valdas", 1),
     "Order": ("order-7", 1),
     "OrderBlock": ("obs", 1),
     "RefusedOrder": ("obs", 1),

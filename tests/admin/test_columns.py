@@ -12,6 +12,7 @@ from django.contrib.admin.utils import flatten_fieldsets
 from django.urls import resolve, reverse
 
 from accounts.people.models import User
+from marketdata.trading.models import PARAMETERS
 from partnerapi.core.backoffice import OwnPage
 
 ROOMS = ("partnerapi", "accounts", "issuers", "marketdata", "trading")
@@ -21,6 +22,7 @@ WITH_PAGE = [model for model in MODELS if model in admin.site._registry]
 OF_ORDER = "the page of the order's account leads to it"
 TIMELINE = "the account's timeline shows it, which reads it with SQL"
 EVENTS_OF_MARKET = "the events of the order and the market have it"
+OF_PARAMETERS = "the page lists the parameters, each with its value"
 COLUMNS_LEFT_OUT = {
     "accounts.AccountStatusChange.approved_by": TIMELINE,
     "accounts.AccountStatusChange.number": TIMELINE,
@@ -29,6 +31,12 @@ COLUMNS_LEFT_OUT = {
     "trading.Market.fees_account": "it is one of the cash accounts",
     "trading.Market.last_at": EVENTS_OF_MARKET,
     "trading.Market.last_event": EVENTS_OF_MARKET,
+    **{
+        f"trading.Market.{name}": OF_PARAMETERS
+        for name in {*PARAMETERS} - {"collar_bps", "fixings", "model"}
+    },
+    "trading.MarketParameters.most_value": "the page shows it in euros",
+    "trading.MarketParameters.tick_cents": "the page shows it in euros",
     "trading.Tariff.maximum": "the page shows it in euros",
     "trading.Tariff.minimum": "the page shows it in euros",
     "trading.Order.last_event": EVENTS_OF_MARKET,

@@ -48,6 +48,7 @@ NAMES_LATER = {
         "partnerapi_jobrun",
         "trading_bust",
         "trading_market",
+        "trading_marketparameters",
         "trading_orderblock",
         "trading_orderevent",
         "trading_refusedorder",

@@ -219,6 +219,16 @@ def tariff(world: World, ana: Client) -> ApprovalRequest:
     )  # fmt: skip
 
 
+def parameters(world: World, ana: Client) -> ApprovalRequest:
+    token = Traded().token
+    return asked_on_page(
+        ana, "parameters", token=token.symbol, opens="09:00", closes="17:30",
+        weekdays_only="on", holidays="2027-12-31, 2027-12-24", tick="0.01",
+        ticks="10.00 0.05\n100.00 0.10", lot="10", static="15", dynamic="7.5",
+        model="CONTINUOUS", most_value="50,000", most_units="1000",
+    )  # fmt: skip
+
+
 def identity(world: World, ana: Client) -> ApprovalRequest:
     token = Traded().token
     return asked_on_page(ana, "identity", token=token.symbol, symbol="nova", isin="")
@@ -458,6 +468,25 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
                 "VAT 19 %",
             ),
             "From": "its approval",
+        },
+    ),
+    "PARAMETERS": (
+        parameters,
+        r"Parameters of the market of \w+",
+        {
+            "Company": ".*",
+            "Session": (
+                r"all day, ending 22:00, every day \(Europe/Paris\)",
+                r"09:00 to 17:30, Monday to Friday \(Europe/Paris\)",
+            ),
+            "Holidays": ("none", "2027-12-24, 2027-12-31"),
+            "Tick": ("€0.01", "€0.01; €0.05 from €10.00; €0.10 from €100.00"),
+            "Lot": ("1 unit", "10 units"),
+            "Static band": ("20 %", "15 %"),
+            "Dynamic band": ("10 %", "7.5 %"),
+            "Model": ("Continuous", "Continuous"),
+            "Highest value of an order": ("none", "€50,000.00"),
+            "Most units of an order": ("none", "1,000 units"),
         },
     ),
     "IDENTITY": (

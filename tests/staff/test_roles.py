@@ -82,6 +82,7 @@ EXPECTED = {
     "issuers.Token": (EVERYBODY, "o", "o", ""),
     "marketdata.FixSession": (EVERYBODY, "", "k", ""),
     "trading.Market": (EVERYBODY, "", "o", ""),
+    "trading.MarketParameters": (EVERYBODY, "", "", ""),
     "trading.Order": (EVERYBODY, "", "", ""),
     "trading.OrderBlock": (EVERYBODY, "", "", ""),
     "trading.RefusedOrder": (EVERYBODY, "", "", ""),
@@ -98,7 +99,7 @@ FILED = {
     "DELIVERY": "o", "KEY": "k", "CLOSING": "sc", "WITHDRAWAL": "t", "ASSIGNMENT": "t",
     "STATEMENT": "t", "TRANSFER": "o", "REGISTER": "o",
     "RULE": "c", "LIFTING": "c", "BUST": "o", "REOPEN": "o", "RELEASE": "o",
-    "TARIFF": "o",
+    "TARIFF": "o", "PARAMETERS": "o",
     "IDENTITY": "o", "GRANT": "k", "DESK": "k", "SIGN_IN": "k", "ERASURE": "sc",
 }  # fmt: skip
 DECIDED = {
@@ -106,7 +107,7 @@ DECIDED = {
     "DELIVERY": "oc", "KEY": "k", "CLOSING": "c", "WITHDRAWAL": "ct",
     "ASSIGNMENT": "ct", "STATEMENT": "ct", "TRANSFER": "c", "RULE": "c", "LIFTING": "c",
     "BUST": "c", "REGISTER": "c",
-    "REOPEN": "oc", "RELEASE": "oc", "TARIFF": "c",
+    "REOPEN": "oc", "RELEASE": "oc", "TARIFF": "c", "PARAMETERS": "c",
     "IDENTITY": "c", "GRANT": "ck", "DESK": "ck", "SIGN_IN": "ck", "ERASURE": "c",
 }  # fmt: skip
 IMPORTED = {"legacy": "o", "holders": "o", "figures": "o", "issuers": "o", "bank": "t"}

@@ -59,6 +59,7 @@ AS $$
     ('partnerapi_jobrun', 'id', 't.started_at', 'FALSE', '{detail}', '{}'),
     ('trading_bust', 'token_id, sequence', 't.at', 'FALSE', '{reason}', '{}'),
     ('trading_market', 'token_id', 't.last_at', 'FALSE', '{halt_reason}', '{}'),
+    ('trading_marketparameters', 'id', 't.created_at', 'FALSE', '{reason}', '{}'),
     ('trading_orderblock', 'id', 't.blocked_at', 'FALSE', '{reason}', '{}'),
     ('trading_orderevent', 'token_id, number', 't.at', 'FALSE', '{reason}', '{}'),
     ('trading_refusedorder', 'id', 't.at', 'FALSE', '{message}', '{}'),

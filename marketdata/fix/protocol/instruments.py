@@ -20,8 +20,9 @@ ACCEPTED, REJECTED, NO_MATCH = "1", "5", "6"
 class Instrument(Protocol):
     """`authorized_units` and `votes_per_share` are None if unknown.
 
-    `phase` is None if another venue feeds the book. `limits` are the lowest and the
-    highest price of an order, cents, if there are limits.
+    `phase` is None if another venue feeds the book. `tick_table` has prices, and the
+    tick from each of them on, if there are several ticks. `limits` are the lowest and
+    the highest price of an order, cents, if there are limits.
     """
 
     symbol: str
@@ -35,6 +36,7 @@ class Instrument(Protocol):
     country: str | None
     phase: str | None
     tick_cents: int
+    tick_table: list[list[int]] | None
     lot_units: int
 
     @property
@@ -73,6 +75,8 @@ def cfi(instrument: Instrument) -> str:
 def attributes(instrument: Instrument) -> list[tuple[str, str]]:
     """Facts without a tag in FIX 4.4."""
     found = [("TICK", price(instrument.tick_cents))]
+    for floor, step in instrument.tick_table or ():
+        found.append((f"TICK_FROM_{price(floor)}", price(step)))
     if instrument.limits:
         floor, cap = instrument.limits
         found += [("FLOOR", price(floor)), ("CAP", price(cap))]

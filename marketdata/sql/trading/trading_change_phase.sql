@@ -2,7 +2,8 @@
 -- is due; else in the name of a member of staff with the right or, where a market that
 -- is halted reopens with an approval, of the person that filed or decided it. The
 -- session says which phase follows, and when: `follows` and `follows_at` do not count.
--- What staff close stays closed until the next session begins.
+-- What staff close stays closed until the next session begins. The first opening by new
+-- parameters ends the orders that they no longer admit.
 -- called by: application
 -- raises: restrict_violation
 -- locks: marketdata_orderbookhead (FOR NO KEY UPDATE)
@@ -24,6 +25,8 @@ DECLARE
     closes_at timestamptz;
     refers_to bigint;
     used uuid;
+    opens_now boolean;
+    first_opening timestamptz;
 BEGIN
     PERFORM accounts_read_committed();
     PERFORM FROM marketdata_orderbookhead
@@ -55,14 +58,17 @@ BEGIN
     ELSE
         PERFORM cash_judge_staff(changed_by, used, '{}');
     END IF;
-    refers_to := coalesce(
-        (SELECT x.price FROM trading_execution x
-         WHERE x.token_id = token AND NOT EXISTS (SELECT FROM trading_bust b
-            WHERE b.token_id = x.token_id AND b.sequence = x.sequence)
-         ORDER BY x.sequence DESC LIMIT 1),
-        (SELECT nullif(h.price_cents, 0) FROM issuers_tokenledgerhead h
-         WHERE h.token_id = token),
-        market.reference_price);
+    market := trading_apply_parameters(token, changed_at);
+    SELECT p.opens_at INTO first_opening
+    FROM (SELECT * FROM trading_marketparameters x
+        WHERE x.token_id = token AND x.valid_from <= changed_at
+        ORDER BY x.valid_from DESC, x.id DESC LIMIT 1) p
+    WHERE p.valid_from > coalesce((
+        SELECT e.at FROM trading_orderevent e
+        WHERE e.token_id = token AND e.order_id IS NULL
+            AND e.phase IN ('CALL', 'CONTINUOUS')
+        ORDER BY e.number DESC LIMIT 1), '-infinity');
+    refers_to := trading_reference(token);
     IF reference IS NOT NULL AND (wanted = 'CONTINUOUS' AND reference = refers_to)
         IS NOT TRUE THEN
         RAISE EXCEPTION 'A market refers to the price of its last trade that stands, '
@@ -72,19 +78,14 @@ BEGIN
     follows := NULL;
     follows_at := NULL;
     IF wanted <> 'HALTED' THEN
-        SELECT min(s.opens) FILTER (WHERE s.opens >= changed_at),
-            min(s.closes) FILTER (WHERE s.closes > changed_at)
-        INTO opens_at, closes_at
-        FROM (SELECT (changed_at AT TIME ZONE market_time_zone())::date + n AS day
-              FROM generate_series(0, 4) AS n) d
-        CROSS JOIN LATERAL (SELECT
-            (d.day + market.session_opens) AT TIME ZONE market_time_zone() AS opens,
-            (d.day + market.session_closes) AT TIME ZONE market_time_zone() AS closes
-        ) s
-        WHERE NOT (market.weekdays_only AND extract(isodow FROM d.day) > 5);
-        IF (wanted = 'CONTINUOUS' OR changed_by = 'market')
-            AND (market.session_opens = market.session_closes OR opens_at = changed_at
-                OR closes_at < opens_at) THEN
+        SELECT s.opens_at, s.closes_at,
+            s.is_open AND (wanted = 'CONTINUOUS' OR changed_by = 'market')
+        INTO opens_at, closes_at, opens_now
+        FROM trading_session(market.session_opens, market.session_closes,
+            market.weekdays_only, market.holidays, changed_at) s;
+        IF first_opening > changed_at THEN
+            opens_at := first_opening;
+        ELSIF opens_now THEN
             opens_at := changed_at;
         END IF;
         IF wanted = 'CONTINUOUS' AND opens_at > changed_at THEN
@@ -115,6 +116,9 @@ BEGIN
     PERFORM events_write(ARRAY['ALL'], NULL, ARRAY['MARKET_PHASE_CHANGED'],
         ARRAY[token], NULL, ARRAY[token], NULL,
         order_events => ARRAY[market.last_event], reasons => ARRAY[wanted]);
+    IF wanted IN ('CALL', 'CONTINUOUS') AND first_opening IS NOT NULL THEN
+        PERFORM trading_end_off(token, changed_at);
+    END IF;
 END $$;
 REVOKE ALL ON FUNCTION public.trading_change_phase(uuid, text, text, timestamp with time
     zone, bigint, text, text) FROM PUBLIC;

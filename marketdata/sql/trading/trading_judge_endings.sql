@@ -41,6 +41,15 @@ BEGIN
         WHEN 'CANCEL_TIMER' THEN e.actor = 'market' AND EXISTS (
             SELECT FROM trading_canceltimer x WHERE x.partner_id = o.partner_id
                 AND x.fired_at >= transaction_timestamp())
+        WHEN 'PARAMETERS_CHANGED' THEN e.actor = 'market' AND EXISTS (
+            SELECT FROM trading_market m WHERE m.token_id = of_token
+                AND m.phase_since >= transaction_timestamp()
+                AND trading_is_off(o.limit_price, o.quantity - o.filled, m.tick_cents,
+                    m.tick_floors, m.tick_steps, m.lot_units, m.collar_bps,
+                    m.reference_price)
+                AND o.created_at < (SELECT max(x.valid_from)
+                    FROM trading_marketparameters x
+                    WHERE x.token_id = of_token AND x.valid_from <= judged_at))
         WHEN 'BY_STAFF' THEN
             accounts_staff_with(e.actor, 'trading.change_market') IS NOT NULL
         WHEN 'IMMEDIATE_OR_CANCEL' THEN e.actor = p.login AND o.time_in_force = 'IOC'

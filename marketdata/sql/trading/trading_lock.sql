@@ -1,5 +1,5 @@
 -- Locks the books of tokens and returns their heads and markets.
--- called by: application
+-- called by: release before
 -- locks: marketdata_orderbookhead (FOR NO KEY UPDATE)
 CREATE OR REPLACE FUNCTION public.trading_lock(tokens uuid[])
 RETURNS TABLE(token_id uuid, source text, last_sequence bigint, last_snapshot bigint,

@@ -1,5 +1,5 @@
 -- Turns an external book into an internal market that is CLOSED, in the name of a member
--- of staff with the right; its levels go.
+-- of staff with the right; its levels go. The market begins with these parameters.
 -- called by: application
 -- raises: restrict_violation
 -- locks: marketdata_orderbookhead (FOR NO KEY UPDATE)
@@ -43,9 +43,15 @@ BEGIN
     UPDATE marketdata_orderbookhead SET source = 'OWN' WHERE token_id = token;
     INSERT INTO trading_market (token_id, phase, phase_since, next_phase, next_phase_at,
         session_opens, session_closes, weekdays_only, tick_cents, lot_units, collar_bps,
-        reference_price, last_event, last_phase_event, last_at, halt_reason)
+        dynamic_band_bps, reference_price, last_event, last_phase_event, last_at,
+        halt_reason)
     VALUES (token, 'CLOSED', opened_at, 'CONTINUOUS', begins, opens, closes, weekdays,
-        tick, lot, collar, reference, 1, 1, opened_at, '');
+        tick, lot, collar, greatest(collar / 2, 1), reference, 1, 1, opened_at, '');
+    INSERT INTO trading_marketparameters (token_id, session_opens, session_closes,
+        weekdays_only, tick_cents, lot_units, collar_bps, dynamic_band_bps, valid_from,
+        opens_at, announced_at, reason, created_by, approved_by, created_at)
+    VALUES (token, opens, closes, weekdays, tick, lot, collar, greatest(collar / 2, 1),
+        opened_at, greatest(begins, opened_at), opened_at, '', opened_by, '', opened_at);
     INSERT INTO trading_orderevent (token_id, number, kind, price, phase, reason, actor,
         at)
     VALUES (token, 1, 'PHASE_CHANGED', reference, 'CLOSED', '', opened_by, opened_at);

@@ -27,6 +27,7 @@ DECLARE
     clock timestamptz;
     judged_at timestamptz;
     head json;
+    parameters json;
     makers json;
     clients json;
     own_orders json;
@@ -77,8 +78,10 @@ BEGIN
                 clock, l.last_effective_at, l.last_price_at) END),
         greatest(m.last_at, CASE WHEN holds THEN clock ELSE greatest(
             clock, l.last_effective_at, l.last_price_at) END),
-        m.fees_account_id
-    INTO head, judged_at, fees_account
+        m.fees_account_id,
+        json_build_array(m.holidays, m.tick_floors, m.tick_steps, m.most_value,
+            m.most_units, m.dynamic_band_bps, m.model, m.fixings)
+    INTO head, judged_at, fees_account, parameters
     FROM marketdata_orderbookhead h
     JOIN trading_market m ON m.token_id = h.token_id
     JOIN issuers_tokenledgerhead l ON l.token_id = h.token_id
@@ -163,7 +166,8 @@ BEGIN
         WHERE r.id = ANY (own) AND r.token_id = of_token;
     END IF;
     RETURN json_build_object(
-        'head', head, 'makers', coalesce(makers, '[]'), 'ends', coalesce(ends, '{}'),
+        'head', head, 'parameters', parameters,
+        'makers', coalesce(makers, '[]'), 'ends', coalesce(ends, '{}'),
         'clients', coalesce(clients, '[]'), 'own', coalesce(own_orders, '[]'),
         'blocked', CASE WHEN EXISTS (
             SELECT FROM trading_orderblock b WHERE b.released_at IS NULL) THEN (

@@ -4,7 +4,7 @@
 -- of the orders that are taken. Numbers, times, statuses, levels, entries, payments and
 -- reservations follow from the steps. Returns the last numbers, and the payments in
 -- the order of the fills.
--- called by: application
+-- called by: application, trading_end_off
 -- raises: restrict_violation
 -- locks: accounts_account (FOR SHARE), accounts_cashhead (FOR NO KEY UPDATE),
 --     issuers_ledgeraccount (FOR SHARE), issuers_tokenledgerhead (FOR UPDATE),
@@ -499,11 +499,15 @@ BEGIN
     IF kinds && ARRAY['ORDER_ACCEPTED', 'ORDER_AMENDED'] THEN
         SELECT j.broken, j.id INTO rule, wrong FROM (
             SELECT o.id, CASE
-                WHEN e.price % market.tick_cents <> 0 THEN 'tick'
-                WHEN e.quantity % market.lot_units <> 0 THEN 'lot'
+                WHEN e.price % coalesce(market.tick_steps[
+                    width_bucket(e.price, market.tick_floors)], market.tick_cents) <> 0
+                    THEN 'tick'
+                WHEN e.remaining % market.lot_units <> 0 THEN 'lot'
                 WHEN abs(e.price - market.reference_price)
                     > market.reference_price * market.collar_bps / 10000 THEN 'collar'
-                WHEN e.price * e.quantity <= 0 THEN 'value'
+                WHEN e.price * e.quantity <= 0
+                    OR e.price * e.quantity > market.most_value THEN 'value'
+                WHEN e.quantity > market.most_units THEN 'volume'
                 WHEN CASE WHEN e.kind = 'ORDER_AMENDED' THEN o.expires_at > judged_at
                     ELSE CASE o.time_in_force
                     WHEN 'DAY' THEN o.expires_at = market.next_phase_at

@@ -8,15 +8,17 @@ from marketdata.trading.models.controls import CancelTimer, OrderBlock, RefusedO
 from marketdata.trading.models.events import OrderEvent
 from marketdata.trading.models.executions import Bust, Execution
 from marketdata.trading.models.fees import ExecutionFee, OrderFee, Tariff
-from marketdata.trading.models.markets import (
-    REASON_LENGTH,
-    ClockLease,
-    Market,
-    Phase,
-)
+from marketdata.trading.models.markets import ClockLease, Market, Phase
 from marketdata.trading.models.orders import Order, OrderSide, OrderStatus, row_of
+from marketdata.trading.models.parameters import (
+    PARAMETERS,
+    REASON_LENGTH,
+    MarketParameters,
+    TradingModel,
+)
 
 __all__ = [
+    "PARAMETERS",
     "REASON_LENGTH",
     "Bust",
     "CancelTimer",
@@ -24,6 +26,7 @@ __all__ = [
     "Execution",
     "ExecutionFee",
     "Market",
+    "MarketParameters",
     "Order",
     "OrderBlock",
     "OrderEvent",
@@ -33,5 +36,6 @@ __all__ = [
     "Phase",
     "RefusedOrder",
     "Tariff",
+    "TradingModel",
     "row_of",
 ]

@@ -5,8 +5,9 @@ from django.db import models
 from django.db.models import Q
 
 from issuers.models import Token
-from marketdata.trading.models.markets import ACTOR_LENGTH, REASON_LENGTH, Phase
+from marketdata.trading.models.markets import Phase
 from marketdata.trading.models.orders import Order
+from marketdata.trading.models.parameters import ACTOR_LENGTH, REASON_LENGTH
 from partnerapi.core.constraints import check
 
 

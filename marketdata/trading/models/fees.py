@@ -6,8 +6,8 @@ from django.db.models import F, Q
 from accounts.keys.models import Partner
 from issuers.models import Token
 from marketdata.trading.fees import OrderFees, Terms
-from marketdata.trading.models.markets import ACTOR_LENGTH, REASON_LENGTH
 from marketdata.trading.models.orders import Order, OrderSide
+from marketdata.trading.models.parameters import ACTOR_LENGTH, REASON_LENGTH
 from partnerapi.core.constraints import check
 
 

@@ -5,11 +5,8 @@ from django.db.models import Q
 
 from accounts.cash.models import CashAccount
 from issuers.models import Token
-from marketdata.trading.sessions import Session
+from marketdata.trading.models.parameters import REASON_LENGTH, Parameters
 from partnerapi.core.constraints import check
-
-REASON_LENGTH = 500
-ACTOR_LENGTH = 254
 
 
 class Phase(models.TextChoices):
@@ -21,11 +18,12 @@ class Phase(models.TextChoices):
     HALTED = "HALTED", "Halted"
 
 
-class Market(models.Model):
-    """The internal market of a token.
+class Market(Parameters):
+    """The internal market of a token, with its parameters in force.
 
-    `phase`, `last_event` and `last_at` follow from the market's log. Session times are
-    those of MARKET_TIME_ZONE; a session that opens when it closes lasts all day.
+    `phase`, `last_event` and `last_at` follow from the market's log. The parameters are
+    those of the last MarketParameters that have begun: every order reads them with the
+    market, and `trading_apply_parameters` alone copies them.
     """
 
     token = models.OneToOneField(
@@ -35,15 +33,6 @@ class Market(models.Model):
     phase_since = models.DateTimeField()
     next_phase = models.CharField(max_length=10, choices=Phase, null=True)
     next_phase_at = models.DateTimeField(null=True)
-    session_opens = models.TimeField()
-    session_closes = models.TimeField()
-    weekdays_only = models.BooleanField()
-    tick_cents = models.BigIntegerField(help_text="Prices are multiples of it.")
-    lot_units = models.BigIntegerField(help_text="Quantities are multiples of it.")
-    collar_bps = models.IntegerField(
-        help_text="Largest distance of a limit from the reference price, in basis "
-        "points."
-    )
     reference_price = models.BigIntegerField(null=True, help_text="Euro cents.")
     last_event = models.BigIntegerField(default=0)
     last_phase_event = models.BigIntegerField(default=0)
@@ -81,10 +70,6 @@ class Market(models.Model):
 
     def __str__(self):
         return f"Market of {self.token}"
-
-    @property
-    def session(self) -> Session:
-        return Session(self.session_opens, self.session_closes, self.weekdays_only)
 
 
 class ClockLease(models.Model):

@@ -8,6 +8,7 @@ from partnerapi.graphql.relay import enumeration
 Side = models.OrderSide
 Status = models.OrderStatus
 Phase = models.Phase
+Model = models.TradingModel
 
 
 class _Type(TextChoices):
@@ -51,6 +52,16 @@ OrderStatus = enumeration(
         Status.FILLED: "All its units have traded.",
         Status.CANCELLED: "The untraded units were cancelled; `statusReason` says why.",
         Status.EXPIRED: "The untraded units have expired.",
+    },
+)
+TradingModel = enumeration(
+    Model,
+    "TradingModel",
+    "How orders of a market trade in a session. More may be added.",
+    {
+        Model.CONTINUOUS: "At any time.",
+        Model.FIXING: "In fixings, at set times of day.",
+        Model.BOTH: "At any time, and in fixings at set times of day.",
     },
 )
 OrderStatusReason = enumeration(

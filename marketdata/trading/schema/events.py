@@ -55,14 +55,16 @@ FIELDS = {
     "price": graphene.Field(
         Uint64,
         resolver=column("price"),
-        description="For ORDER_ACCEPTED and ORDER_AMENDED: the limit price at the "
-        "time. For ORDER_TRADED and TRADE_BUSTED: the trade price. Euro cents.",
+        description="For ORDER_ACCEPTED, ORDER_AMENDED and ORDER_ENDS_AT_OPENING: the "
+        "limit price at the time. For ORDER_TRADED and TRADE_BUSTED: the trade price. "
+        "Euro cents.",
     ),
     "quantity": graphene.Field(
         Uint64,
         resolver=column("quantity"),
-        description="For ORDER_ACCEPTED and ORDER_AMENDED: the order's units at the "
-        "time. For ORDER_TRADED and TRADE_BUSTED: the trade's units.",
+        description="For ORDER_ACCEPTED, ORDER_AMENDED and ORDER_ENDS_AT_OPENING: the "
+        "order's units at the time. For ORDER_TRADED and TRADE_BUSTED: the trade's "
+        "units.",
     ),
     "remaining_quantity": graphene.Field(
         Uint64,
@@ -72,7 +74,8 @@ FIELDS = {
     "reason": graphene.Field(
         OrderStatusReason,
         resolver=read_reasons,
-        description="For ORDER_CANCELLED and ORDER_EXPIRED: the reason.",
+        description="For ORDER_CANCELLED, ORDER_EXPIRED and ORDER_ENDS_AT_OPENING: the "
+        "reason.",
     ),
     "phase": graphene.Field(
         MarketPhase,

@@ -19,8 +19,10 @@ from marketdata.trading.models import Bust, Phase
 from marketdata.trading.models import Market as MarketModel
 from marketdata.trading.ratios import Activity, activity
 from marketdata.trading.schema.enums import MarketPhase
+from marketdata.trading.schema.parameters import ParametersOfMarket, parameters_of
 from marketdata.trading.sessions import Session
 from marketdata.trading.tariffs import in_force
+from marketdata.trading.ticks import Ticks
 from partnerapi.graphql.cost import FOUND, Field
 from partnerapi.graphql.pages import read_pages, read_rows
 from partnerapi.graphql.relay import Connection, ModelType, connection_field
@@ -55,7 +57,7 @@ class Shown:
 
 OF_PHASE = (
     "phase", "phase_since", "next_phase", "next_phase_at",
-    "session_opens", "session_closes", "weekdays_only",
+    "session_opens", "session_closes", "weekdays_only", "holidays",
 )  # fmt: skip
 
 
@@ -64,7 +66,12 @@ def judged_phase(market, at):
     phase, since, ends = market.phase, market.phase_since, market.next_phase_at
     if ends is None or datetime.fromisoformat(ends) > at:
         return Shown(phase, since, market.next_phase, ends)
-    session = Session(market.session_opens, market.session_closes, market.weekdays_only)
+    session = Session(
+        market.session_opens,
+        market.session_closes,
+        market.weekdays_only,
+        frozenset(market.holidays),
+    )
     if session.is_open(at):
         began = max(datetime.fromisoformat(ends), session.last_open(at))
         return Shown(Phase.CONTINUOUS, began, Phase.CLOSED, session.next_close(at))
@@ -164,8 +171,8 @@ class Market(ModelType):
     )
     tick_size = Uint64(
         required=True,
-        resolver=column("tick_cents"),
-        description="Prices must be multiples of this, euro cents.",
+        description="Prices must be multiples of this, euro cents: the tick at the "
+        "reference price, where `parameters` has a table.",
     )
     lot_size = Uint64(
         required=True,
@@ -194,6 +201,13 @@ class Market(ModelType):
         description="The tariff that your next order gets: yours, if you have one of "
         "your own, else the market's; null if orders pay no fee.",
     )
+    parameters = Field(
+        ParametersOfMarket,
+        required=True,
+        cost=FOUND,
+        description="What orders are judged by and when the market trades: now, and "
+        "from the next opening on.",
+    )
     indicative_price = Uint64(description="Only in phase CALL; null in this version.")
     indicative_quantity = Uint64(
         description="Only in phase CALL; null in this version."
@@ -213,6 +227,15 @@ class Market(ModelType):
         none = Activity(0, 0)
         return [found.get((UUID(m.token_id), partner), none) for m in markets]
 
+    @needs("tick_cents", "tick_floors", "tick_steps", "reference_price")
+    def resolve_tick_size(markets, info):
+        return [
+            Ticks(market.tick_cents, market.tick_floors, market.tick_steps).at(
+                market.reference_price or 0
+            )
+            for market in markets
+        ]
+
     @needs("reference_price", "collar_bps")
     def resolve_floor_price(markets, info):
         return [bounds(market)[0] for market in markets]
@@ -220,6 +243,11 @@ class Market(ModelType):
     @needs("reference_price", "collar_bps")
     def resolve_cap_price(markets, info):
         return [bounds(market)[1] for market in markets]
+
+    @needs("token_id")
+    def resolve_parameters(markets, info):
+        found = parameters_of({market.token_id for market in markets})
+        return [found[str(market.token_id)] for market in markets]
 
     @needs("token_id")
     def resolve_tariff(markets, info):

@@ -52,6 +52,7 @@ from issuers.register.errors import LedgerError
 from issuers.register.identities import identity_content, identity_title
 from issuers.register.ledger import Entry
 from issuers.register.models import LedgerTransaction, TokenPrice
+from marketdata.trading.parameters import ParametersRefused
 from marketdata.trading.tariffs import TariffRefused
 from partnerapi.core import lock_waits
 from partnerapi.core.form_fields import EurosField, WholeField
@@ -63,6 +64,7 @@ from partnerapi.staff.approvals.market_forms import (
     ReopenForm,
     TariffForm,
 )
+from partnerapi.staff.approvals.parameters_form import ParametersForm
 from partnerapi.staff.approvals.rule_forms import LiftingForm, RuleForm
 from partnerapi.staff.lookup import as_uuid, link
 from partnerapi.staff.picking import PartnerField, Picker, StaffField
@@ -421,6 +423,7 @@ FORMS: Mapping[str, type[AskForm]] = {
     ApprovalKind.REOPEN: ReopenForm,
     ApprovalKind.RELEASE: ReleaseForm,
     ApprovalKind.TARIFF: TariffForm,
+    ApprovalKind.PARAMETERS: ParametersForm,
     ApprovalKind.IDENTITY: IdentityForm,
     ApprovalKind.GRANT: GrantForm,
     ApprovalKind.DESK: DeskForm,
@@ -467,6 +470,7 @@ def file_form(kind: str, form: AskForm, user: User) -> ApprovalRequest | None:
         LedgerError,
         RuleRefused,
         TariffRefused,
+        ParametersRefused,
         Superseded,
         NotApproved,
         lock_waits.LockTimeout,

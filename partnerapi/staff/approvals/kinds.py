@@ -21,6 +21,7 @@ from issuers.register.erasure import ErasePerson
 from issuers.register.identities import ChangeIdentity
 from marketdata.trading.busts import BustTrade
 from marketdata.trading.controls import ReleaseOrders
+from marketdata.trading.parameters import SetParameters
 from marketdata.trading.phases import ReopenMarket
 from marketdata.trading.tariffs import SetTariff
 
@@ -48,6 +49,7 @@ KINDS: Mapping[str, Kind] = {
     ApprovalKind.RELEASE: ReleaseOrders(),
     ApprovalKind.SIGN_IN: ResetSignIn(),
     ApprovalKind.TARIFF: SetTariff(),
+    ApprovalKind.PARAMETERS: SetParameters(),
     ApprovalKind.ERASURE: ErasePerson(),
 }
 

@@ -1,10 +1,10 @@
 """An internal market: its phase, its last trades, and the form that halts it."""
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django import forms
-from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.exceptions import PermissionDenied
@@ -19,7 +19,15 @@ from accounts.people.models import User
 from marketdata.books.collar import collar
 from marketdata.books.current_books import read_books
 from marketdata.books.days import day_of, midnight
-from marketdata.trading.models import REASON_LENGTH, Execution, Market, Phase
+from marketdata.trading.models import (
+    REASON_LENGTH,
+    Execution,
+    Market,
+    Phase,
+    TradingModel,
+)
+from marketdata.trading.parameters import FIXINGS, THIN, latest, trades_of_a_year
+from marketdata.trading.parameters import text_of as text_of_parameters
 from marketdata.trading.phases import PhaseRefused, change_phase
 from marketdata.trading.ratios import Activity, activity
 from marketdata.trading.tariffs import text_of
@@ -79,7 +87,6 @@ def show_market(request: HttpRequest, pk: UUID) -> HttpResponse:
     context: dict[str, Any] = admin.site.each_context(request) | {
         "title": str(market),
         "market": market,
-        "zone": settings.MARKET_TIME_ZONE,
         **prices(market),
         "charts": prices_and_volume(market.token, timezone.now()),
         "executions": shown_executions(pk, shown),
@@ -88,6 +95,21 @@ def show_market(request: HttpRequest, pk: UUID) -> HttpResponse:
         "phases": phases[:PHASES],
         "activities": activities(pk),
         "tariffs": [(t, text_of(t.terms)) for t in tariffs[:TARIFFS]],
+        "parameters": parameters(market, timezone.now()),
+        "decided": market.token.parameters.order_by("-valid_from", "-id")[:TARIFFS],
+        "year": (year := trades_of_a_year(pk, day_of(timezone.now()))),
+        "thin": THIN,
+        "ask_parameters": may_file(request.user, ApprovalKind.PARAMETERS)
+        and address(ApprovalKind.PARAMETERS, token=market.token.symbol),
+        "ask_fixings": may_file(request.user, ApprovalKind.PARAMETERS)
+        and year < THIN
+        and market.model == TradingModel.CONTINUOUS
+        and address(
+            ApprovalKind.PARAMETERS,
+            token=market.token.symbol,
+            model=TradingModel.FIXING,
+            fixings=" ".join(f"{one:%H:%M}" for one in FIXINGS),
+        ),
         "ask_tariff": may_file(request.user, ApprovalKind.TARIFF)
         and address(ApprovalKind.TARIFF, token=market.token.symbol),
         "problems": problems,
@@ -105,6 +127,20 @@ def show_market(request: HttpRequest, pk: UUID) -> HttpResponse:
     )
 
 
+def parameters(market: Market, at: datetime) -> list[tuple[str, str, str]]:
+    """Each parameter, with its value now and the one that follows, if it differs."""
+    rows = text_of_parameters(market)
+    following = latest(market.pk)
+    if following.valid_from <= at:
+        return [(name, now, "") for name, now in rows]
+    return [
+        (name, now, "" if now == then else then)
+        for (name, now), (_, then) in zip(
+            rows, text_of_parameters(following), strict=True
+        )
+    ]
+
+
 def activities(token_id: UUID) -> list[tuple[Partner, Activity]]:
     """Partners with orders of today and what they sent, the highest ratio first."""
     partners = {partner.pk: partner for partner in Partner.objects.all()}
@@ -114,13 +150,13 @@ def activities(token_id: UUID) -> list[tuple[Partner, Activity]]:
 
 
 def prices(market: Market) -> dict[str, str | None]:
-    """The reference price with its collar, the tick, and the best of each side."""
+    """The reference price with its collar, and the best of each side."""
     book = read_books([str(market.pk)], 1)[str(market.pk)]
     bid, ask = (
         f"{levels[0].quantity:,} at {euros(levels[0].price)}" if levels else None
         for levels in (book.bids, book.asks)
     )
-    around = {"tick": euros(market.tick_cents), "bid": bid, "ask": ask}
+    around = {"bid": bid, "ask": ask}
     if market.reference_price is None:
         return around
     floor, cap = collar(market.reference_price, market.collar_bps)

@@ -12,6 +12,7 @@ difference, if there is one.
 import argparse
 import random
 import sys
+from collections import Counter
 from copy import deepcopy
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -84,6 +85,36 @@ class Trade:
 
 
 @dataclass
+class Terms:
+    """What orders are judged by; `table` has prices and the tick from each on."""
+
+    table: list[tuple[int, int]] = field(default_factory=lambda: [(0, 1)])
+    lot: int = 1
+    band: int = 2_000
+    most_value: int | None = None
+    most_units: int | None = None
+
+    def is_off(self, price: int, left: int, reference: int) -> str | None:
+        """The code of the first rule that a limit and open units break."""
+        tick = [step for floor, step in self.table if floor <= price][-1]
+        if price % tick:
+            return "TICK_SIZE"
+        if left % self.lot:
+            return "LOT_SIZE"
+        if Fraction(abs(price - reference)) > reference * self.band // 10_000:
+            return "PRICE_OUTSIDE_COLLAR"
+        return None
+
+    def refuses(self, price: int, left: int, filled: int, reference: int) -> str | None:
+        units = left + filled
+        if self.most_value is not None and units * price > self.most_value:
+            return "ORDER_VALUE_TOO_LARGE"
+        if self.most_units is not None and units > self.most_units:
+            return "ORDER_VALUE_TOO_LARGE"
+        return self.is_off(price, left, reference)
+
+
+@dataclass
 class Open:
     account: int
     side: int
@@ -109,6 +140,9 @@ class Model:
         self.sheets: dict[int, Sheet] = {}
         self.trades: list[Trade] = []
         self.fees = 0
+        self.filled: Counter[int] = Counter()
+        self.terms, self.following = Terms(), Terms()
+        self.reference = 100
 
     def held_cash(self, account: int) -> int:
         return sum(
@@ -134,6 +168,9 @@ class Model:
         self, number: int, account: int, side: int, units: int, price: int
     ) -> str | None:
         user = self.users[account]
+        broken = self.terms.refuses(price, units, self.filled[number], self.reference)
+        if broken:
+            return broken
         if account in self.suspended:
             return "ACCOUNT_NOT_ACTIVE"
         if self.forbids(side, user, units):
@@ -158,8 +195,11 @@ class Model:
         self, number: int, account: int, side: int, units: int, price: int, tif: str
     ) -> str:
         before = deepcopy(
-            (self.cash, self.units, self.orders, self.sheets, self.trades, self.fees)
-        )
+            (
+                self.cash, self.units, self.orders, self.filled, self.sheets,
+                self.trades, self.fees,
+            )
+        )  # fmt: skip
         self.clock += 1
         sign, came, user = 1 - 2 * side, self.clock, self.users[account]
         others = [
@@ -193,13 +233,14 @@ class Model:
             self.trades.append(Trade(sides, (buyer, seller), moved, value, side))
             self.units[self.users[buyer]] += moved
             self.units[self.users[seller]] -= moved
+            self.filled.update({number: moved, maker_number: moved})
             maker.left -= moved
             units -= moved
             if not maker.left:
                 del self.orders[maker_number]
         if units and tif == "FOK":
-            self.cash, self.units, self.orders = before[:3]
-            self.sheets, self.trades, self.fees = before[3:]
+            self.cash, self.units, self.orders, self.filled = before[:4]
+            self.sheets, self.trades, self.fees = before[4:]
             return "CANCELLED"
         if units and tif == "GTC":
             self.orders[number] = Open(account, side, price, units, came)
@@ -225,6 +266,21 @@ class Model:
             if of not in (None, user):
                 continue
             if self.forbids(order.side, user, order.left):
+                del self.orders[number]
+
+    def open(self, otherwise: int) -> None:
+        """Refer to the last trade that stands; after new terms, end what is off."""
+        standing = [t.value // t.units for t in self.trades if not t.is_busted]
+        self.reference = standing[-1] if standing else otherwise
+        self.phase = "CONTINUOUS"
+
+    def reopen(self, otherwise: int) -> None:
+        self.open(otherwise)
+        if self.terms is self.following:
+            return
+        self.terms = self.following
+        for number, order in list(self.orders.items()):
+            if self.terms.is_off(order.price, order.left, self.reference):
                 del self.orders[number]
 
     def may_bust(self, trade: Trade) -> bool:
@@ -260,12 +316,13 @@ PARTNERS = [0, 1, 0, 0, 0]
 WEIGHTS = {
     "place": 8, "several": 4, "amend": 3, "cancel": 2, "freeze": 1, "suspend": 1,
     "rule": 1, "halt": 1, "expire": 1, "deposit": 2, "tariff": 2, "bust": 2,
+    "parameters": 1, "reopen": 2,
 }  # fmt: skip
 
 
 BUSY = {
     "place": 1, "several": 8, "amend": 4, "cancel": 1, "deposit": 1, "tariff": 2,
-    "bust": 2,
+    "bust": 2, "parameters": 1, "reopen": 1,
 }  # fmt: skip
 """Of clients with enough cash and units, so that most orders trade."""
 
@@ -456,7 +513,54 @@ class Both:
         wanted = "HALTED" if self.model.phase == "CONTINUOUS" else "CONTINUOUS"
         change_phase(self.token.pk, wanted, asker(), "why")
         self.model.phase = wanted
+        if wanted == "CONTINUOUS":
+            self.model.open(self.reference())
         return wanted
+
+    def reference(self) -> int:
+        """Of the market: the model has none where no trade stands."""
+        from marketdata.trading.models import Market
+
+        return Market.objects.get(token=self.token).reference_price or 0
+
+    def parameters(self) -> str:
+        from marketdata.trading.parameters import latest, set_parameters
+        from tests.approved import asker
+
+        base, step = self.random.choice([1, 1, 2, 5]), self.random.choice([1, 2, 5, 10])
+        is_table = self.random.random() < 0.5
+        terms = Terms(
+            [(0, base), (100, step)] if is_table else [(0, base)],
+            self.random.choice([1, 1, 2, 3]),
+            self.random.choice([100, 200, 300, 2_000]),
+            self.random.choice([None, None, 600, 1_000]),
+            self.random.choice([None, None, 6, 10]),
+        )
+        changed = {
+            "tick_cents": base,
+            "tick_floors": [100] if is_table else [],
+            "tick_steps": [step] if is_table else [],
+            "lot_units": terms.lot,
+            "collar_bps": terms.band,
+            "most_value": terms.most_value,
+            "most_units": terms.most_units,
+        }
+        wanted = latest(self.token.pk).terms | changed
+        set_parameters(self.token.pk, wanted, "why", asker())
+        self.model.following = terms
+        return f"{terms}"
+
+    def reopen(self) -> str:
+        from tests.marketdata.trading.trading import reopen
+
+        if self.model.phase != "CONTINUOUS":
+            return "nothing"
+        for number, order in list(self.model.orders.items()):
+            if order.is_over:
+                del self.model.orders[number]
+        reopen(self.token)
+        self.model.reopen(self.reference())
+        return f"around {self.model.reference}"
 
     def expire(self) -> str:
         from django.utils import timezone

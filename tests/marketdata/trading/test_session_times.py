@@ -37,10 +37,17 @@ from tests.owner import tamper
 __all__ = ["two"]
 
 PAST = """
-    UPDATE trading_market SET next_phase_at = clock_timestamp(),
+    UPDATE trading_marketparameters SET
         session_opens = (clock_timestamp() AT TIME ZONE market_time_zone()
             - interval '1 hour')::time,
-        session_closes = (clock_timestamp() AT TIME ZONE market_time_zone())::time
+        session_closes = (clock_timestamp() AT TIME ZONE market_time_zone())::time;
+    UPDATE trading_market m SET next_phase_at = clock_timestamp(),
+        session_opens = p.session_opens, session_closes = p.session_closes
+    FROM trading_marketparameters p WHERE p.token_id = m.token_id
+"""
+ALL_DAY = """
+    UPDATE trading_marketparameters SET session_opens = session_closes;
+    UPDATE trading_market SET session_opens = session_closes
 """
 DUE = "UPDATE trading_market SET next_phase_at = clock_timestamp()"
 LAST_CLOSED = "A market is CONTINUOUS in its session"
@@ -123,7 +130,7 @@ def test_what_is_shown_of_a_market_is_what_orders_meet(
     assert phases.move_due() == 1
     moved = told()
     assert (moved["phase"], moved["nextPhase"]) == ("CLOSED", "CONTINUOUS")
-    tamper(DUE, "UPDATE trading_market SET session_opens = session_closes")
+    tamper(DUE, ALL_DAY)
     due = told()
     assert (due["phase"], due["nextPhase"]) == ("CONTINUOUS", "CLOSED")
     assert codes(place(two.token, buy(two.buyer, 1, 100))) == ["OPEN"]

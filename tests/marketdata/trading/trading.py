@@ -17,11 +17,17 @@ from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Kind
 from issuers.register.models import HolderBalance
-from marketdata.trading import market, phases
+from marketdata.trading import market, moving, phases
 from marketdata.trading.fees import Terms
 from marketdata.trading.market import Placed, Request
-from marketdata.trading.models import Order, Phase
+from marketdata.trading.models import Market, MarketParameters, Order, Phase
 from marketdata.trading.models import Tariff as TariffRow
+from marketdata.trading.parameters import (
+    latest,
+    parameters_content,
+    parameters_of,
+    set_parameters,
+)
 from marketdata.trading.queues import BUY, SELL
 from marketdata.trading.sessions import Session
 from marketdata.trading.tariffs import set_tariff, tariff_content
@@ -36,6 +42,7 @@ from tests.approved import (
     file_and_approve,
 )
 from tests.issuers.register import new_issuer, people
+from tests.owner import tamper
 
 ALL_DAY = Session(time(22), time(22), weekdays_only=False)
 
@@ -62,6 +69,28 @@ def approved_tariff(
     of = partner.pk if partner else None
     with carry_out_requests(file_and_approve(ApprovalKind.TARIFF, content)):
         return set_tariff(token.pk, of, None, terms, WHY, asker())
+
+
+def approved_parameters(token: Token, **changes: Any) -> MarketParameters:
+    """New parameters, changed in these, as two people decide them."""
+    wanted = parameters_of(latest(token.pk).terms)
+    for name, value in changes.items():
+        setattr(wanted, name, value)
+    content = parameters_content(token, wanted, WHY)
+    with carry_out_requests(file_and_approve(ApprovalKind.PARAMETERS, content)):
+        return set_parameters(token.pk, content["terms"], WHY, asker())
+
+
+def reopen(token: Token) -> None:
+    """Close the session that is open, and open the next one, as the clock does."""
+    tamper(
+        "UPDATE trading_market SET next_phase_at = clock_timestamp()",
+        "UPDATE trading_marketparameters SET created_at = least(created_at,"
+        " clock_timestamp()), valid_from = least(valid_from, clock_timestamp()),"
+        " opens_at = least(opens_at, clock_timestamp())",
+    )
+    moving.catch_up(token.pk)
+    assert Market.objects.get(token=token).phase == "CONTINUOUS"
 
 
 def new_partner() -> Partner:

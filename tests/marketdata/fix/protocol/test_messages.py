@@ -160,6 +160,7 @@ def test_a_market_of_ours_has_limits_a_tick_and_a_lot():
     facts = ORBIT._replace(
         phase="CONTINUOUS",
         tick_cents=5,
+        tick_table=[[1000, 10], [5000, 50]],
         lot_units=10,
         reference_price=1000,
         collar_bps=2000,
@@ -167,8 +168,9 @@ def test_a_market_of_ours_has_limits_a_tick_and_a_lot():
     ours = LiveBook(TOKEN_ID, *facts)
     body = instruments.security_definition("Q", "A", "1", ours, "")
     fields_of("d", body)
-    assert pieces(body)[-12:] == [
-        *("870=4", "871=99", "872=TICK=0.05", "871=99", "872=FLOOR=8.00"),
+    assert pieces(body)[-16:] == [
+        *("870=6", "871=99", "872=TICK=0.05", "871=99", "872=TICK_FROM_10.00=0.10"),
+        *("871=99", "872=TICK_FROM_50.00=0.50", "871=99", "872=FLOOR=8.00"),
         *("871=99", "872=CAP=12.00", "871=99", "872=MARKET=OWN"),
         *("15=EUR", "561=10", "562=10"),
     ]
