@@ -25,7 +25,7 @@ from partnerapi.sandbox.run.servers import supply
 from tests.administration import let_owner_test, switch_autovacuum_off
 from tests.kept_server import BYTECODE, IS_KEPT, kept_servers
 
-PREFIX = "partnerapi-tests-"
+PREFIX, UNNAMED = "partnerapi-tests-", "new-"
 SETTINGS = {
     "PARTNER_API_SANDBOX": "true",
     "PARTNER_API_HTTPS": "false",
@@ -68,10 +68,14 @@ def redis_database(url: str, number: int) -> str:
 def remove_leftovers() -> None:
     """End the servers of test runs that were killed, and delete their directories."""
     for directory in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        if directory.stat().st_uid != os.geteuid():
-            continue
-        # A lock that someone holds is a run that still goes on.
-        with contextlib.suppress(RunError), take_lock(directory):
+        # Its run may remove it meanwhile, or hold its lock, since it goes on.
+        with contextlib.suppress(FileNotFoundError, RunError):
+            remove_leftover(directory)
+
+
+def remove_leftover(directory: Path) -> None:
+    if directory.stat().st_uid == os.geteuid():
+        with take_lock(directory):
             Processes(directory / "processes", lambda name, line: None).end_leftovers()
             if (directory / "disk").is_mount():
                 subprocess.run(["umount", str(directory / "disk")], check=True)  # noqa: S607
@@ -79,12 +83,27 @@ def remove_leftovers() -> None:
 
 
 @contextlib.contextmanager
+def held_directory() -> Iterator[Path]:
+    """Of servers, which may run as another user; no other run takes it for a leftover.
+
+    It gets its name once it is held: another run removes what nobody holds.
+    """
+    made = Path(tempfile.mkdtemp(prefix=UNNAMED + PREFIX))
+    with take_lock(made):
+        directory = made.rename(made.with_name(made.name.removeprefix(UNNAMED)))
+        directory.chmod(0o755)
+        try:
+            yield directory
+        finally:
+            shutil.rmtree(directory.joinpath("servers").resolve(), ignore_errors=True)
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextlib.contextmanager
 def throw_away_servers(durable: bool = False) -> Iterator[dict[str, str]]:
     remove_leftovers()
-    directory = Path(tempfile.mkdtemp(prefix=PREFIX))
-    directory.chmod(0o755)
-    processes = Processes(directory / "processes", lambda name, line: None)
-    with take_lock(directory):
+    with held_directory() as directory:
+        processes = Processes(directory / "processes", lambda name, line: None)
         try:
             urls = supply(directory, processes, os.environ, durable=durable)
             if not os.environ.get("DATABASE_URL"):
@@ -94,8 +113,6 @@ def throw_away_servers(durable: bool = False) -> Iterator[dict[str, str]]:
             yield urls
         finally:
             processes.stop()
-            shutil.rmtree(directory.joinpath("servers").resolve(), ignore_errors=True)
-            shutil.rmtree(directory, ignore_errors=True)
 
 
 @contextlib.contextmanager

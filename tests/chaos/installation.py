@@ -8,11 +8,9 @@ import contextlib
 import os
 import random
 import secrets
-import shutil
 import signal
 import socket
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,11 +26,11 @@ from partnerapi.sandbox.run.postgres import (
     start_postgres,
     wheel_postgres,
 )
-from partnerapi.sandbox.run.processes import Process, Processes, RunError, take_lock
+from partnerapi.sandbox.run.processes import Process, Processes, RunError
 from partnerapi.sandbox.run.servers import supply
 from tests.administration import let_owner_test
 from tests.installation import BUDGETS, UNLIMITED, migrate
-from tests.servers import PREFIX, SETTINGS, remove_leftovers
+from tests.servers import SETTINGS, held_directory, remove_leftovers
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 600
@@ -144,16 +142,14 @@ class Web:
 def breakable_installation() -> Iterator[tuple[Processes, Database]]:
     """Servers, settings and an empty, migrated database; budgets never run out."""
     remove_leftovers()
-    directory = Path(tempfile.mkdtemp(prefix=PREFIX))
-    directory.chmod(0o755)
-    processes = Processes(directory / "processes", lambda name, line: None)
     os.environ |= SETTINGS | dict.fromkeys(BUDGETS, UNLIMITED)
     os.environ |= {
         "DJANGO_SETTINGS_MODULE": "partnerapi.settings",
         "SECRET_KEY": secrets.token_urlsafe(50),
         "PARTNER_API_KEY_PEPPER": secrets.token_urlsafe(50),
     }
-    with take_lock(directory):
+    with held_directory() as directory:
+        processes = Processes(directory / "processes", lambda name, line: None)
         try:
             os.environ |= supply(directory, processes, {}, durable=True)
             let_owner_test(os.environ["DATABASE_OWNER_URL"])
@@ -165,8 +161,6 @@ def breakable_installation() -> Iterator[tuple[Processes, Database]]:
             close_connection()
         finally:
             processes.stop()
-            shutil.rmtree(directory.joinpath("servers").resolve(), ignore_errors=True)
-            shutil.rmtree(directory)
 
 
 def check_durable() -> None:

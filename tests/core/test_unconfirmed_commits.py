@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,8 +17,8 @@ from partnerapi.core.postgresql.faults import Fault, OutcomeUnknown, fault_of
 from partnerapi.sandbox.rehearsal.clusters import Cluster
 from partnerapi.sandbox.run import postgres
 from partnerapi.sandbox.run.postgres import ADMINISTRATOR, DATABASE, PORT
-from partnerapi.sandbox.run.processes import Processes, take_lock
-from tests.servers import PREFIX
+from partnerapi.sandbox.run.processes import Processes
+from tests.servers import held_directory
 from tests.waiting import until
 
 GERMAN = "de_DE.UTF-8"
@@ -29,30 +28,25 @@ GERMAN = "de_DE.UTF-8"
 def server(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """A primary whose only standby is missing, and which speaks a language."""
     with (
-        tempfile.TemporaryDirectory(prefix=PREFIX) as made,
+        held_directory() as directory,
         pytest.MonkeyPatch.context() as patch,
     ):
-        directory = Path(made)
-        # PostgreSQL may run as another user.
-        directory.chmod(0o755)
         processes = Processes(directory / "processes", lambda name, line: None)
         cluster = Cluster(directory / "cluster", processes)
-        # From the first moment: other runs remove what no run holds.
-        with take_lock(directory):
-            if request.param == GERMAN:
-                make_german(directory / GERMAN)
-                patch.setitem(postgres.ENVIRONMENT, "LOCPATH", made)
-            try:
-                cluster.make()
-                cluster.configure(lc_messages=request.param)
-                cluster.start()
-                with session(cluster) as administrator:
-                    administrator.execute("CREATE TABLE kept (number int)")
-                cluster.set("synchronous_standby_names", "*")
-                yield cluster
-            finally:
-                processes.stop()
-                cluster.remove()
+        if request.param == GERMAN:
+            make_german(directory / GERMAN)
+            patch.setitem(postgres.ENVIRONMENT, "LOCPATH", str(directory))
+        try:
+            cluster.make()
+            cluster.configure(lc_messages=request.param)
+            cluster.start()
+            with session(cluster) as administrator:
+                administrator.execute("CREATE TABLE kept (number int)")
+            cluster.set("synchronous_standby_names", "*")
+            yield cluster
+        finally:
+            processes.stop()
+            cluster.remove()
 
 
 def make_german(place: Path) -> None:

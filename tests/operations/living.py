@@ -9,10 +9,8 @@ import base64
 import json
 import os
 import secrets
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -27,11 +25,11 @@ from django.conf import settings
 from partnerapi.sandbox.rehearsal.clusters import Cluster
 from partnerapi.sandbox.run.places import private_directory, server_account
 from partnerapi.sandbox.run.postgres import APPLICATION, DATABASE, administration
-from partnerapi.sandbox.run.processes import Processes, take_lock
+from partnerapi.sandbox.run.processes import Processes
 from partnerapi.sandbox.run.valkey import start_valkey
 from tests.operations.certificates import new_certificate
 from tests.operations.servers_of_their_own import manage, with_tables
-from tests.servers import PREFIX
+from tests.servers import held_directory
 from tests.system import free_port
 from tests.waiting import PATIENCE_SECONDS, until
 
@@ -282,9 +280,7 @@ def filled(place: Path) -> Iterator[None]:
 
 @contextmanager
 def living_installation() -> Iterator[Living]:
-    directory = Path(tempfile.mkdtemp(prefix=PREFIX))
-    directory.chmod(0o755)
-    with take_lock(directory):
+    with held_directory() as directory:
         processes = Processes(directory / "processes", lambda name, line: None)
         living = Living(directory, processes)
         try:
@@ -292,4 +288,3 @@ def living_installation() -> Iterator[Living]:
             yield living
         finally:
             living.end()
-            shutil.rmtree(directory, ignore_errors=True)

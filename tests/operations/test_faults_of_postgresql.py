@@ -1,8 +1,6 @@
 """Faults of a PostgreSQL, planted in one of its own, named with what to do, mended."""
 
-import shutil
 import signal
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -30,10 +28,10 @@ from partnerapi.sandbox.run.postgres import (
     PORT,
     administration,
 )
-from partnerapi.sandbox.run.processes import Processes, take_lock
+from partnerapi.sandbox.run.processes import Processes
 from tests.operations.certificates import new_certificate
 from tests.operations.servers_of_their_own import connected_to, manage, with_tables
-from tests.servers import PREFIX
+from tests.servers import held_directory
 from tests.system import free_port
 from tests.waiting import until
 
@@ -42,11 +40,8 @@ Look = Callable[[], Iterator[Finding]]
 
 @pytest.fixture(scope="module")
 def place() -> Iterator[Path]:
-    directory = Path(tempfile.mkdtemp(prefix=PREFIX))
-    directory.chmod(0o755)
-    with take_lock(directory):
+    with held_directory() as directory:
         yield directory
-        shutil.rmtree(directory, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")

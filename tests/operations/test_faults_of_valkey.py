@@ -2,10 +2,8 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,10 +23,10 @@ from partnerapi.operations.diagnosis.findings import Finding, State
 from partnerapi.operations.task_metrics import QUEUE
 from partnerapi.operations.tasks import answer_ping
 from partnerapi.sandbox.run.places import private_directory, server_account
-from partnerapi.sandbox.run.processes import Processes, take_lock
+from partnerapi.sandbox.run.processes import Processes
 from partnerapi.sandbox.run.valkey import start_valkey
 from tests.operations.test_probes import url_of_test_database
-from tests.servers import PREFIX
+from tests.servers import held_directory
 from tests.waiting import PATIENCE_SECONDS, until
 
 LINE_BYTES = 1_000
@@ -36,17 +34,14 @@ LINE_BYTES = 1_000
 
 @pytest.fixture(scope="module")
 def socket() -> Iterator[Path]:
-    directory = Path(tempfile.mkdtemp(prefix=PREFIX))
-    directory.chmod(0o755)
-    processes = Processes(directory / "processes", lambda name, line: None)
-    with take_lock(directory):
+    with held_directory() as directory:
+        processes = Processes(directory / "processes", lambda name, line: None)
         account = server_account(directory / "servers")
         try:
             private = private_directory(directory, account)
             yield start_valkey(private, account, processes)
         finally:
             processes.stop()
-            shutil.rmtree(directory, ignore_errors=True)
 
 
 @pytest.fixture
