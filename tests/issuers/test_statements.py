@@ -79,7 +79,7 @@ def test_what_was_stated_holds_while_the_register_goes_on(
     [account] = holder.values()
     ledger.record([Entry(token.pk, "MINT", 5, target=account)], "ana@example.com")
     said = verify(statement)
-    assert f"the register agrees with {statement.name}: 35, ok" in said
+    assert f"the register agrees with {statement.name}: 36, ok" in said
     assert said.splitlines()[-1].startswith("All ")
 
 
@@ -178,7 +178,7 @@ def test_finds_what_the_owner_rewrote_and_digested_anew(
         cursor.execute(REWRITTEN)
     said = verify(statement)
     assert found in said
-    assert f"the register agrees with {statement.name}: 35, BROKEN " in said
+    assert f"the register agrees with {statement.name}: 36, BROKEN " in said
 
 
 def test_the_digest_of_names_is_of_a_line_for_each_holder(token: Token):

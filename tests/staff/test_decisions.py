@@ -225,7 +225,7 @@ def parameters(world: World, ana: Client) -> ApprovalRequest:
         ana, "parameters", token=token.symbol, opens="09:00", closes="17:30",
         weekdays_only="on", holidays="2027-12-31, 2027-12-24", tick="0.01",
         ticks="10.00 0.05\n100.00 0.10", lot="10", static="15", dynamic="7.5",
-        model="CONTINUOUS", most_value="50,000", most_units="1000",
+        model="CONTINUOUS", most_value="50000", most_units="1000",
     )  # fmt: skip
 
 
@@ -476,8 +476,8 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
         {
             "Company": ".*",
             "Session": (
-                r"all day, ending 22:00, every day \(Europe/Paris\)",
-                r"09:00 to 17:30, Monday to Friday \(Europe/Paris\)",
+                "all day, ending 22:00, every day (Europe/Paris)",
+                "09:00 to 17:30, Monday to Friday (Europe/Paris)",
             ),
             "Holidays": ("none", "2027-12-24, 2027-12-31"),
             "Tick": ("€0.01", "€0.01; €0.05 from €10.00; €0.10 from €100.00"),

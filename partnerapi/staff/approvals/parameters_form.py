@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import date, time
+from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -14,6 +15,8 @@ from partnerapi.core.form_fields import EurosField, NumberField, WholeField
 from partnerapi.core.money import euros
 from partnerapi.core.typed_numbers import NotANumber, typed_number
 from partnerapi.staff.approvals.asking import OfToken
+
+CENT = Decimal("0.01")
 
 
 class DaysField(forms.CharField):
@@ -60,7 +63,7 @@ class TicksField(forms.CharField):
 
 def percents(label: str, help_text: str) -> NumberField:
     return NumberField(
-        label=f"{label}, %", min_value=0.01, max_value=99.99, decimal_places=2,
+        label=f"{label}, %", min_value=CENT, max_value=100 - CENT, decimal_places=2,
         help_text=help_text,
     )  # fmt: skip
 
@@ -83,7 +86,7 @@ class ParametersForm(OfToken):
         help_text="Days on which no session opens, such as 2027-12-24 2027-12-31.",
     )  # fmt: skip
     tick = EurosField(
-        label="Tick, €", min_value=0.01, max_digits=9, decimal_places=2,
+        label="Tick, €", min_value=CENT, max_digits=9, decimal_places=2,
         help_text="Limits must be multiples of it, below the first price of the table.",
     )  # fmt: skip
     ticks = TicksField(
@@ -104,7 +107,7 @@ class ParametersForm(OfToken):
         help_text=f"Times of day, {settings.MARKET_TIME_ZONE}, such as 11:30 16:30.",
     )  # fmt: skip
     most_value = EurosField(
-        label="Highest value of an order, €", required=False, min_value=0.01,
+        label="Highest value of an order, €", required=False, min_value=CENT,
         max_digits=16, decimal_places=2, help_text="Leave blank for none.",
     )  # fmt: skip
     most_units = WholeField(
