@@ -61,11 +61,12 @@ class Acceptor:
 
     @property
     def is_sound(self) -> bool:
-        """Whether all of its threads still run."""
+        """Whether all of its threads and watches still run."""
         return (
             self.feed.is_alive
             and self.supervisor.thread.is_alive()
-            and self.listener.thread.is_alive()
+            and self.listener.is_sound
+            and self.leases.is_sound
             and self.sessions.copies.is_sound
         )
 

@@ -105,6 +105,11 @@ class Leases:
     def is_alone(self) -> bool:
         return not self.acceptor
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether leases are renewed, if there are any."""
+        return self.is_alone or self.thread.is_alive()
+
     def start(self) -> None:
         if not self.is_alone:
             self.thread.start()

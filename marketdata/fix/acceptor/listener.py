@@ -14,7 +14,7 @@ import socket
 import ssl
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
@@ -90,6 +90,7 @@ class Listener:
         self.connections: Counter[str] = Counter()
         self.without_logon: dict[socket.socket, asyncio.Task[None]] = {}
         self.tasks: set[asyncio.Task[None]] = set()
+        self.watching: list[asyncio.Task[None]] = []
         self.unverified = 0
         self.log = SparingLog(logger)
         self.loop = sessions.loop
@@ -112,11 +113,19 @@ class Listener:
         self.stopping = asyncio.Event()
         self.accepting = self.loop.create_task(self.accept())
         if not self.leases.is_alone:
-            self.watching = [
-                self.loop.create_task(self.watch_leases()),
-                self.loop.create_task(self.claims.run()),
-            ]
+            self.watch(self.watch_leases())
+            self.watch(self.claims.run())
         self.thread.start()
+
+    def watch(self, leases: Coroutine[None, None, None]) -> None:
+        task = self.loop.create_task(leases)
+        task.add_done_callback(on_watch_end)
+        self.watching.append(task)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether it takes connections and watches leases, if it is to."""
+        return self.thread.is_alive() and not any(one.done() for one in self.watching)
 
     def close(self) -> None:
         """Take no more connections."""
@@ -156,9 +165,8 @@ class Listener:
     async def end_all(self) -> None:
         if self.tasks:
             await asyncio.wait(self.tasks, timeout=CLOSE_SECONDS)
-        if not self.leases.is_alone:
-            for watch in self.watching:
-                watch.cancel()
+        for watch in self.watching:
+            watch.cancel()
         for task in self.tasks:
             task.cancel("the acceptor stops")
         await asyncio.gather(*self.tasks, return_exceptions=True)
@@ -412,6 +420,12 @@ class Listener:
         return await self.loop.run_in_executor(
             self.verifiers, copy_context().run, called
         )
+
+
+def on_watch_end(task: asyncio.Task[None]) -> None:
+    """Log the failure that ended a watch."""
+    if not task.cancelled() and (error := task.exception()):
+        logger.error("Leases of CompIDs are no longer watched", exc_info=error)
 
 
 async def close(client: Stream) -> None:

@@ -19,6 +19,7 @@ from accounts.access import Caller, Scope
 from marketdata.books.feed import Feed, LiveBook
 from marketdata.books.livebook import ChangeRow, TradeRow
 from marketdata.fix.acceptor.conflation import Conflation
+from marketdata.fix.acceptor.leases import Leases
 from marketdata.fix.acceptor.listener import Listener
 from marketdata.fix.acceptor.logon import (
     Admission,
@@ -228,7 +229,9 @@ def running_engine(books: Collection[LiveBook] | None = None) -> Iterator[Bench]
 
 
 @contextlib.contextmanager
-def listening(context: ssl.SSLContext | None = None) -> Iterator[Listener]:
+def listening(
+    context: ssl.SSLContext | None = None, leases: Leases | None = None
+) -> Iterator[Listener]:
     """A listener that judges Logons by the database, before an engine without books."""
     loop = asyncio.new_event_loop()
     feed = Feed([])
@@ -236,7 +239,7 @@ def listening(context: ssl.SSLContext | None = None) -> Iterator[Listener]:
     comp_ids = [f"PARTNER{number:03d}" for number in range(1, SESSIONS + 1)]
     sessions = Sessions(feed, conflation, comp_ids, loop)
     engine = Engine(sessions)
-    listener = Listener(Admissions(), sessions, engine, context)
+    listener = Listener(Admissions(), sessions, engine, context, leases)
     listener.listen()
     listener.start()
     try:

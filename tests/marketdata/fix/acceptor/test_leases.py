@@ -1,6 +1,8 @@
 """One acceptor of a group at a time has a CompID."""
 
+import asyncio
 import signal
+from collections.abc import Mapping
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -10,11 +12,19 @@ from django.db import Error, connection
 
 from accounts.keys.models import Partner
 from marketdata.fix.acceptor import leases
-from marketdata.fix.acceptor.leases import LOGGED_ON_THERE, LOST, Leases, Wanted
+from marketdata.fix.acceptor.leases import (
+    LOGGED_ON_THERE,
+    LOST,
+    Leases,
+    Settled,
+    Wanted,
+)
 from marketdata.models import FixLease, FixSession
+from partnerapi.core.addresses import address_of
 from tests.chaos.fix_failover import fail_over
 from tests.marketdata.fix.acceptor_process import running_acceptor
 from tests.marketdata.fix.conftest import Market
+from tests.marketdata.fix.engines import listening
 from tests.marketdata.fix.market import ladder_of, moving
 from tests.waiting import until
 
@@ -98,6 +108,34 @@ def test_a_session_whose_lease_another_has_ends(pair, comp_id):
     one.renew()
     assert one.ended == [(comp_id, LOGGED_ON_THERE)]
     assert one.held == {}
+
+
+class NeverGivesUp(Leases):
+    def give_up_what_ends(self) -> None:
+        raise RuntimeError("a fault")
+
+
+class NeverSettles(Leases):
+    def settle(self, wanted: Mapping[str, Wanted]) -> Settled:
+        raise RuntimeError("a fault")
+
+
+@pytest.mark.parametrize("faulty", [NeverGivesUp, NeverSettles])
+def test_a_watch_that_ends_is_logged_and_ends_the_acceptor(
+    faulty: type[Leases], transactional_db: None, any_port: None, settings: Any, caplog
+):
+    settings.FIX_ACCEPTOR = "one"
+    with listening(leases=faulty(lambda *end: None)) as listener:
+        if faulty is NeverSettles:
+            assert listener.is_sound
+            claim = listener.claims.take("PARTNER001", address_of(ADDRESS))
+            waiting = asyncio.run_coroutine_threadsafe(claim, listener.loop)
+        until(lambda: not listener.is_sound)
+        if faulty is NeverSettles:
+            waiting.cancel()
+    [record] = [one for one in caplog.records if one.name.endswith("listener")]
+    assert record.message == "Leases of CompIDs are no longer watched"
+    assert record.exc_info[0] is RuntimeError
 
 
 def test_all_that_wait_are_settled_in_few_statements(
