@@ -11,7 +11,10 @@ from marketdata.fix.protocol.rules import CREDIT_SECONDS, PROBE_BYTES, WINDOW_BY
 
 @dataclass(slots=True)
 class Probe:
-    """An unanswered TestRequest, and the number of bytes sent before it."""
+    """An unanswered TestRequest, and the number of bytes sent before it.
+
+    `at` is when it was sent, or the first of those that it replaces.
+    """
 
     id: str
     sent: int
@@ -39,9 +42,14 @@ class Window:
         return self.probe is None and self.sent - self.acknowledged >= PROBE_BYTES
 
     def new_probe(self, now: float) -> str:
-        """Note that a TestRequest is sent now; its TestReqID(112)."""
+        """Note that a TestRequest is sent now; its TestReqID(112).
+
+        One that replaces a lost one has no more time: each ResendRequest loses one.
+        """
+        lost = self.probe if self.is_probe_lost else None
         self.is_probe_lost = False
-        self.probe = Probe(secrets.token_hex(4), self.sent, now)
+        at = lost.at if lost else now
+        self.probe = Probe(secrets.token_hex(4), self.sent, at)
         return self.probe.id
 
     def answer(self, test_request_id: str) -> bool:

@@ -90,14 +90,17 @@ def test_an_answered_test_request_is_never_overdue():
     assert not window.is_overdue(NOON + 2 * CREDIT_SECONDS)
 
 
-def test_a_lost_test_request_is_replaced_and_its_time_begins_anew():
+def test_a_lost_test_request_is_replaced_and_its_time_goes_on():
     window = probed(PROBE_BYTES)
     window.lose_probe()
     assert window.is_probe_lost
-    test_request_id = window.new_probe(NOON + CREDIT_SECONDS)
+    test_request_id = window.new_probe(NOON + CREDIT_SECONDS - 1)
     assert not window.is_probe_lost
-    assert not window.is_overdue(NOON + CREDIT_SECONDS)
+    assert not window.is_overdue(NOON + CREDIT_SECONDS - 1)
+    assert window.is_overdue(NOON + CREDIT_SECONDS)
     assert window.answer(test_request_id)
+    window.new_probe(NOON + CREDIT_SECONDS)
+    assert not window.is_overdue(NOON + CREDIT_SECONDS)
 
 
 def test_without_an_open_test_request_none_is_lost():
