@@ -432,9 +432,10 @@ JOBS: Mapping[str, Job] = {
             "marketdata.change_fixsession",
             (
                 "Start from the page of the partner: its login is filled in.",
-                "Enter how many more, and the reason.",
+                "Choose order books or a drop copy, how many more, and the reason.",
                 "The partner gets the next free ones of the pool.",
-                "It logs on with its API key, which needs the scope of market data.",
+                "Its API key needs the scope marketdata:read; for a drop copy, "
+                "trading:read.",
                 "The partner's page shows each CompID with its health.",
                 "On the page of a CompID it can be switched off, or bound to networks.",
             ),

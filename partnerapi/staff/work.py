@@ -122,9 +122,20 @@ class AccountForm(WorkForm):
         return Done(account, "Opened the account", place)
 
 
+FEED, DROP_COPY = "feed", "drop-copy"
+"""What a CompID is for."""
+
+
 class CompIdForm(WorkForm):
-    field_order = ["partner", "count"]
+    field_order = ["partner", "kind", "count"]
     partner = PartnerField()
+    kind = forms.ChoiceField(
+        label="For",
+        choices=[(FEED, "Order books"), (DROP_COPY, "Drop copy: reports of orders")],
+        initial=FEED,
+        help_text="It cannot be changed later. A drop copy needs a key with the scope "
+        "trading:read.",
+    )
     count = WholeField(
         label="CompIDs",
         min_value=1,
@@ -137,7 +148,11 @@ class CompIdForm(WorkForm):
     def do(self, user: User) -> Done:
         partner = self.cleaned_data["partner"]
         try:
-            bound = FixSession.objects.bind(partner, self.cleaned_data["count"])
+            bound = FixSession.objects.bind(
+                partner,
+                self.cleaned_data["count"],
+                is_drop_copy=self.cleaned_data["kind"] == DROP_COPY,
+            )
         except NotBound as error:
             raise NotDone(str(error)) from None
         names = ", ".join(session.comp_id for session in bound)

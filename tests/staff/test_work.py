@@ -88,13 +88,16 @@ def test_an_account_is_opened(staff: Client):
 
 def test_compids_are_assigned(staff: Client):
     partner, manager = new_partner(), signed_in("Key manager")
-    send(manager, "assign-compids", partner=partner.login, count=2)
+    send(manager, "assign-compids", partner=partner.login, kind="feed", count=2)
     bound = FixSession.objects.filter(partner=partner).values_list("comp_id", flat=True)
     assert len(bound) == 2
     assert f"assigned {', '.join(sorted(bound))}, " in said(staff)
-    more = send(manager, "assign-compids", partner=partner.login, count=4)
+    more = send(manager, "assign-compids", partner=partner.login, kind="feed", count=4)
     assert "may have" in problem(more)
     assert FixSession.objects.filter(partner=partner).count() == 2
+    send(manager, "assign-compids", partner=partner.login, kind="drop-copy", count=1)
+    sessions = FixSession.objects.filter(partner=partner).order_by("comp_id")
+    assert [one.is_drop_copy for one in sessions] == [False, False, True]
 
 
 def test_a_market_is_opened(staff: Client):
