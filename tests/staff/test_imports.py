@@ -298,7 +298,7 @@ def test_a_file_that_ends_workers_is_given_up(world: World, staff, upload):
     ImportJob.objects.update(attempts=3)
     import_next()
     [job] = ImportJob.objects.all()
-    assert "begun 3 times, and ended each time" in progress(staff, job)
+    assert "the worker stopped before the end each time" in progress(staff, job)
     assert not import_next()
 
 

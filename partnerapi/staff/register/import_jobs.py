@@ -40,6 +40,11 @@ CHANGED = (
     "The data has changed since the preview. Nothing was written; this is the new "
     "preview."
 )
+GIVEN_UP = (
+    f"Nothing was written. {MOST_ATTEMPTS} attempts were made, and the worker stopped "
+    "before the end each time, for example because it ran out of memory. Split the "
+    "file, or ask an operator to look at the worker's log."
+)
 
 
 def hand_over(upload: Upload, person: User) -> ImportJob:
@@ -89,7 +94,7 @@ def import_next() -> bool:
 
 def go_on(job: ImportJob) -> None:
     if job.attempts > MOST_ATTEMPTS:
-        fail(job, f"The import was begun {MOST_ATTEMPTS} times, and ended each time.")
+        fail(job, GIVEN_UP)
     elif not (job.person.is_active and may(job.person, KINDS[job.kind])):
         fail(job, "You no longer have the right to import such a file.")
     elif job.state == State.CHECK:
