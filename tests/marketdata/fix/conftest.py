@@ -15,6 +15,7 @@ from partnerapi.sandbox.data.approvals import approved_key
 from tests.marketdata.fix.acceptor_process import Acceptor, running_acceptor
 from tests.marketdata.fix.certificates import new_certificate
 from tests.marketdata.fix.market import Member, new_member, new_token
+from tests.marketdata.fix.trader import Trader, new_trader
 from tests.owner import as_owner, remove_approvals
 
 
@@ -36,6 +37,11 @@ def market(transactional_db: None) -> Market:
         new_token("HID", hidden=True),
         [new_member(1), new_member(2)],
     )
+
+
+@pytest.fixture
+def trader(one_person: None, market: Market) -> Trader:
+    return new_trader()
 
 
 @pytest.fixture

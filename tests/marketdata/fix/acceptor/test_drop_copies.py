@@ -1,79 +1,32 @@
 """Drop copies: each event of a partner's orders once, in order, over any gap."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import pytest
 
 from accounts.access import Scope
-from accounts.accounts.models import Account
-from accounts.keys.models import ApiKey, Partner
-from issuers.models import Token
-from issuers.models.events import Event
+from accounts.keys.models import ApiKey
 from marketdata.fix.acceptor.reports import Place, read_reports
 from marketdata.fix.client.client import Client, Refused
 from marketdata.fix.client.initiator import LoggedOut, LogonRefused
 from marketdata.fix.client.program import reports
-from marketdata.fix.protocol.executions import TYPES
 from marketdata.fix.protocol.wire import Message
-from marketdata.models import FixSession
 from marketdata.trading import market as markets
 from marketdata.trading.busts import bust
-from partnerapi.sandbox.data.approvals import approved_grant, approved_key
+from partnerapi.sandbox.data.approvals import approved_key
 from tests.marketdata.fix.acceptor_process import Acceptor
 from tests.marketdata.fix.conftest import Market
+from tests.marketdata.fix.trader import COMP_ID, Trader
 from tests.marketdata.trading.trading import (
     buy,
     deposit,
-    give,
     new_clients,
-    new_market,
-    new_partner,
     place,
     placed,
     sell,
 )
 from tests.owner import break_table, tamper
 from tests.waiting import PATIENCE_SECONDS
-
-COMP_ID = "PARTNER003"
-
-
-@dataclass
-class Trader:
-    """A partner with a drop copy, and two clients who trade with each other."""
-
-    partner: Partner
-    key: str
-    token: Token
-    seller: Account
-    buyer: Account
-
-    def trade(self, quantity: int = 1, price: int = 100) -> None:
-        """Two orders that trade: four events."""
-        place(
-            self.token,
-            sell(self.seller, quantity, price),
-            buy(self.buyer, quantity, price),
-        )
-
-    def events(self, after: int = 0) -> list[int]:
-        events = Event.objects.filter(
-            partner=self.partner, type__in=TYPES, sequence__gt=after
-        )
-        return list(events.order_by("sequence").values_list("sequence", flat=True))
-
-
-@pytest.fixture
-def trader(one_person: None, market: Market) -> Trader:
-    token, partner = new_market(), new_partner()
-    approved_grant(partner, token.issuer)
-    seller, buyer = new_clients(2, partner)
-    deposit(buyer, 1_000_000)
-    give(token, {seller: 10_000})
-    FixSession.objects.create(comp_id=COMP_ID, partner=partner, is_drop_copy=True)
-    key = approved_key(partner, [Scope.TRADING_READ])[1]
-    return Trader(partner, key, token, seller, buyer)
 
 
 @pytest.fixture
