@@ -30,4 +30,4 @@ def jspurefix(role: str) -> Command:
 
 
 ENGINES: list[Callable[[str], Command]] = [simplefix, quickfix, jspurefix]
-"""A program's role is `client`, which rebuilds books, or `follower`."""
+"""A program's role is `client`, which rebuilds books, `copy` or `follower`."""

@@ -10,11 +10,15 @@ import pytest
 from issuers.models import Token
 from marketdata.books.log import Message, record
 from marketdata.books.orderbook import BID, Change, Ladder, Level
+from marketdata.trading import market as markets
+from marketdata.trading.busts import bust
 from tests.marketdata.fix.acceptor_process import Acceptor
 from tests.marketdata.fix.conftest import Market
 from tests.marketdata.fix.interop.programs import ENGINES, Command
 from tests.marketdata.fix.market import ladder_of, moving
-from tests.waiting import PATIENCE_SECONDS
+from tests.marketdata.fix.trader import COMP_ID, Trader
+from tests.marketdata.trading.trading import buy, placed, sell
+from tests.waiting import PATIENCE_SECONDS, PROGRAM_SECONDS
 
 MOVED = "moved\n"
 LAST = Change(BID, 1, 1)
@@ -44,6 +48,38 @@ def test_rebuilds_the_books_while_the_market_moves(
     assert told["updates"] >= 20
     for token in tokens:
         assert ladder(told["books"][token.symbol]) == ladder_of(token)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_reports_of_a_drop_copy_are_read_without_a_reject(
+    engine: Callable[[str], Command],
+    start_acceptor: Callable[..., Acceptor],
+    trader: Trader,
+):
+    acceptor = start_acceptor()
+    token, login = trader.token, trader.partner.login
+    order = placed(token, sell(trader.seller, 5, 104, client_order_id="one"))
+    markets.amend(order.pk, order.version, login, quantity=4)
+    trader.trade(2)
+    markets.cancel_each(token.pk, [order.pk], "BY_PARTNER", login)
+    placed(token, buy(trader.buyer, 5, 99, time_in_force="FOK"))
+    bust(token.pk, 1, "A mistake", "staff@example.com", "other@example.com")
+    events = trader.events()
+    address = [acceptor.host, str(acceptor.port), COMP_ID, acceptor.comp_id]
+    ran = subprocess.run(
+        [*engine("copy"), *address, str(len(events))],
+        env=os.environ | {"FIX_KEY": trader.key},
+        capture_output=True,
+        text=True,
+        timeout=PROGRAM_SECONDS,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    [described] = [line for line in ran.stdout.splitlines() if line.startswith("[[")]
+    told = json.loads(described)
+    assert [int(exec_id) for exec_id, *_ in told] == events
+    assert [type_ for _, type_, *_ in told] == list("0500FF404HH")
+    assert "rejects our message" not in acceptor.log.read_text()
 
 
 def start(
