@@ -1,7 +1,9 @@
 from django.contrib import admin
 from django.utils import timezone
+from django.utils.html import format_html_join
 
-from marketdata.models import FixSession
+from marketdata.models import ConformanceReport, FixSession
+from partnerapi.core.backoffice import ReadOnlyAdmin
 
 
 @admin.register(FixSession)
@@ -43,3 +45,28 @@ class FixSessionAdmin(admin.ModelAdmin):
     def save_model(self, request, obj, form, change):
         # The acceptor writes the other columns at the same time.
         obj.save(update_fields=form.changed_data)
+
+
+@admin.register(ConformanceReport)
+class ConformanceReportAdmin(ReadOnlyAdmin):
+    """How partners' programs keep the rules, as their copies of conformance.py say."""
+
+    list_display = ["at", "partner", "part", "passed", "version", "seconds"]
+    list_select_related = ["partner"]
+    list_filter = ["passed", "part", "partner"]
+    search_fields = ["^partner__login", "partner__name"]
+    search_help_text = "Login or name of a partner"
+    ordering = ["-id"]
+    empty_hint = "A partner runs conformance.py with --api against the sandbox."
+    fields = ["partner", "at", "part", "passed", "version", "seconds", "verdicts"]
+
+    @admin.display(description="rules")
+    def verdicts(self, report):
+        return format_html_join(
+            "",
+            "<div><strong>{}</strong> {}{}</div>",
+            (
+                (one["rule"], one["verdict"], "".join(f"; {f}" for f in one["faults"]))
+                for one in report.rules
+            ),
+        )

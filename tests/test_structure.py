@@ -89,6 +89,7 @@ SPEAKS_GRAPHQL = (
     "partnerapi.exports.schema",
     "partnerapi.webhooks.schema",
     "partnerapi.sandbox.schema",
+    "partnerapi.sandbox.schema_conformance",
     "partnerapi.schema",
     "partnerapi.site",
     "partnerapi.management.write.schema",

@@ -10,7 +10,13 @@ from types import ModuleType
 
 from marketdata.books import orderbook
 from marketdata.fix.client import client, initiator, program, replica
-from marketdata.fix.conformance import examination, relay, rulebook
+from marketdata.fix.conformance import (
+    examination,
+    http_relay,
+    order_entry,
+    relay,
+    rulebook,
+)
 from marketdata.fix.conformance import program as conformance
 from marketdata.fix.protocol import rules, wire
 from marketdata.fix.protocol.dictionary import STOCK_DICTIONARY
@@ -31,6 +37,8 @@ CONFORMANCE: Parts = (
     (rulebook, None),
     (relay, None),
     (examination, None),
+    (http_relay, None),
+    (order_entry, None),
     (conformance, None),
 )
 CLIENT_HEAD = '''"""A FIX 4.4 client of the Partner API's order books.
@@ -40,12 +48,11 @@ It lists instruments, rebuilds books, and switches to the other address when a s
 ends. Start it with --help. The same client tests every release.
 """
 '''
-CONFORMANCE_HEAD = '''"""Judges a FIX program by the Partner API's rules.
+CONFORMANCE_HEAD = '''"""Judges a partner's program by the Partner API's rules.
 
 For Python 3.11 or newer, without further packages.
-It runs between your program and the sandbox's acceptor. Your program logs on to it
-with its own CompID and key, and receives what production may send one day. Start it
-with --help.
+It runs between your program and the sandbox. Your program connects to it with its own
+CompID and key, and receives what production may send one day. Start it with --help.
 """
 '''
 START = """

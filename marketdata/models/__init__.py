@@ -6,6 +6,7 @@ from marketdata.models.books import (
     Side,
     Trade,
 )
+from marketdata.models.conformance import ConformanceReport
 from marketdata.models.days import TradingDay
 from marketdata.models.leases import FixLease
 from marketdata.models.sessions import FixSession
@@ -14,6 +15,7 @@ __all__ = [
     "BookChange",
     "BookLevel",
     "BookSnapshot",
+    "ConformanceReport",
     "FixLease",
     "FixSession",
     "OrderBookHead",

@@ -148,6 +148,7 @@ APPLICATION: Mapping[str, str] = {
     "marketdata_bookchange": READ,
     "marketdata_booklevel": READ,
     "marketdata_booksnapshot": READ,
+    "marketdata_conformancereport": APPEND,
     "marketdata_fixlease": ALL,
     "marketdata_fixsession": ALL,
     "marketdata_orderbookhead": READ,

@@ -44,6 +44,11 @@ from partnerapi.sandbox.data.approvals import (
     file_and_approve,
 )
 from partnerapi.sandbox.data.money import book
+from partnerapi.sandbox.schema_conformance import (
+    SandboxReportConformanceInput,
+    SandboxReportConformancePayload,
+    keep,
+)
 
 MOST_CENTS = 100_000_000_000
 """Of one deposit."""
@@ -164,6 +169,13 @@ def check_trading(context, input):
     check_done(context)
 
 
+def check_report(context, input):
+    check_scope(
+        context.caller, Scope.TRADING_WRITE, Scope.TRADING_READ, Scope.MARKETDATA_READ
+    )
+    check_done(context)
+
+
 def counterparties(order):
     """Accounts of the sandbox's clients, other people's than the order's."""
     return (
@@ -265,6 +277,17 @@ class Mutation(graphene.ObjectType):
         "session. A HALTED one waits for you. Needs the scope `trading:write`.",
     )
 
+    sandbox_report_conformance = Field(
+        SandboxReportConformancePayload,
+        cost=MUTATION,
+        input=SandboxReportConformanceInput(
+            required=True, description="The verdicts of one run."
+        ),
+        description="Sandbox only: keep what conformance.py found, for your account "
+        "manager. The program sends it itself. Needs the scope `trading:write`, "
+        "`trading:read` or `marketdata:read`.",
+    )
+
     @check_first(check_account)
     def resolve_sandbox_activate(roots, info, input):
         account = own_account(info.context.caller, input["account_id"])
@@ -304,6 +327,10 @@ class Mutation(graphene.ObjectType):
             raise OrderNotOpen(f"The order is {order.status}.", status=order.status)
         with within_time():
             return [fill(order)]
+
+    @check_first(check_report)
+    def resolve_sandbox_report_conformance(roots, info, input):
+        return [keep(info.context.caller, input)]
 
     @check_first(check_trading)
     def resolve_sandbox_advance_market(roots, info, input):

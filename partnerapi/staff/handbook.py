@@ -67,6 +67,7 @@ OF_LISTS: Mapping[str, str] = {
     "issuers_issuerfinancialdata": "publish", "issuers_issuergrant": "grants",
     "issuers_legacyshareholder": "deliver", "issuers_restriction": "restrict",
     "issuers_token": "issuers", "issuers_tokenrule": "rules",
+    "marketdata_conformancereport": "assign-compids",
     "marketdata_fixsession": "assign-compids", "trading_market": "halt",
     "trading_order": "orders", "trading_orderblock": "orders",
     "trading_refusedorder": "orders",

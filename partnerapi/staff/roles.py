@@ -28,7 +28,7 @@ READ = tuple(
         "issuers": "approvedholder article document industryclassificationbenchmark"
         " issuer issuerfinancialdata issuergrant legacyshareholder restriction token"
         " tokenrule",
-        "marketdata": "fixsession",
+        "marketdata": "conformancereport fixsession",
         "trading": "market marketparameters order orderblock execution refusedorder"
         " tariff",
         "partnerapi": "export idempotencyrecord jobrun webhookdelivery webhookendpoint",

@@ -22,6 +22,7 @@ LAST = (
     "createWebhookEndpoint", "rollWebhookSecret", "testWebhookEndpoint",
     "redeliverWebhooks", "deleteWebhookEndpoint",
     "sandboxActivate", "sandboxDeposit", "sandboxFill", "sandboxAdvanceMarket",
+    "sandboxReportConformance",
 )  # fmt: skip
 BY_NAME = sorted({*of_operations()} - {*LAST}) + [*LAST]
 CHANGED = "updateAccountStatus"

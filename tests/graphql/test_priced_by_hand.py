@@ -50,6 +50,7 @@ PRICES = {
     "sandboxAdvanceMarket": (150, 2, 0, 3),
     "sandboxDeposit": (150, 2, 0, 3),
     "sandboxFill": (150, 0, 0, 2),
+    "sandboxReportConformance": (150, 0, 0, 1),
     "testWebhookEndpoint": (150, 1, 0, 2),
     "token": (0, 4, 0, 4),
     "tokens": (0, 3, 1, 4),

@@ -165,6 +165,7 @@ NOT_STATED = {
         "issuers_industryclassificationbenchmark", "issuers_issuer",
         "issuers_issuerfinancialdata", "issuers_issuergrant",
         "issuers_legacyimport", "issuers_legacyshareholderchange",
+        "marketdata_conformancereport",
         "marketdata_fixlease", "marketdata_fixsession", "partnerapi_export",
         "partnerapi_exportmember", "partnerapi_failedsignin",
         "partnerapi_idempotencyrecord", "partnerapi_importjob", "partnerapi_jobrun",

@@ -49,6 +49,7 @@ DRIVING = {
     "sandboxAdvanceMarket",
     "sandboxDeposit",
     "sandboxFill",
+    "sandboxReportConformance",
 }
 ADVANCE = """
 mutation ($id: ID!, $phase: MarketPhase!) {

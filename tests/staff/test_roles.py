@@ -80,6 +80,7 @@ EXPECTED = {
     "issuers.IssuerGrant": (EVERYBODY, "", "", ""),
     "issuers.LegacyShareholder": (EVERYBODY, "o", "o", ""),
     "issuers.Token": (EVERYBODY, "o", "o", ""),
+    "marketdata.ConformanceReport": (EVERYBODY, "", "", ""),
     "marketdata.FixSession": (EVERYBODY, "", "k", ""),
     "trading.Market": (EVERYBODY, "", "o", ""),
     "trading.MarketParameters": (EVERYBODY, "", "", ""),

@@ -14,6 +14,7 @@ from marketdata.fix.conformance.rulebook import (
     MOST_TRIES,
     RETURN_SECONDS,
     RULES,
+    Part,
     Verdicts,
 )
 from marketdata.fix.protocol.wire import Message, readable
@@ -29,6 +30,7 @@ OF_LOGOUTS = (
 )
 """A part of Text(58) of the acceptor's Logout → the rule that it is about."""
 NOWHERE = -1
+KEY_PREFIX = "service-apikey_"
 OURS = "RULE"
 """What TestReqID(112) begins with where it is not the acceptor's."""
 AFTER_SECONDS = 0.5
@@ -49,6 +51,14 @@ def levels(book: Replica) -> list[tuple[int, object]]:
     return fields
 
 
+def key_of(logon: Message) -> str:
+    """The whole API key of a Logon, which may have the secret alone."""
+    password = logon.get(554)
+    if password.startswith(KEY_PREFIX):
+        return password
+    return f"{KEY_PREFIX}{logon.get(553)}_{password}"
+
+
 class Gone(Exception):
     """The program's connection ended where it should not."""
 
@@ -66,6 +76,9 @@ class Examination:
         self.say = say
         self.patience = patience
         self.relay: Relay
+        self.is_copy = verdicts.part == Part.DROP_COPY
+        self.last_report: Message | None = None
+        self.key = ""
         self.place: int | None = None
         """Where the program may connect; None: anywhere."""
         self.tries = 0
@@ -84,6 +97,9 @@ class Examination:
         self.standing: set[str] = set()
         self.resend_from: list[int] = []
         self.is_resent = False
+        # The request for reports, and whether the acceptor took it.
+        self.report_request: Message | None = None
+        self.is_taken = False
         # By MDReqID(262) and symbol.
         self.books: dict[tuple[str, str], Replica] = {}
 
@@ -122,6 +138,7 @@ class Examination:
         match message.type:
             case "A":
                 self.logon = message
+                self.key = key_of(message)
             case "0":
                 test_request = message.get(112)
                 self.answered.add(test_request)
@@ -133,6 +150,8 @@ class Examination:
             case "3" | "j":
                 self.verdicts.breach("TOLERANCE", readable(message.raw)[:200])
                 return False
+            case "AD":
+                self.report_request = message
             case "4":
                 return False
             case "5":
@@ -176,17 +195,42 @@ class Examination:
             case "W" | "X":
                 self.standing.add(message.get(262))
                 self.follow(message)
+            case "8":
+                if message.number(17) > self.last_exec_id:
+                    self.last_report = message
+            case "AQ":
+                self.is_taken = message.get(750) == "0"
+                if not self.is_taken:
+                    shown = readable(message.raw)[:200]
+                    self.verdicts.breach("AFTER", f"The acceptor sent {shown}")
             case "Y" | "3":
                 shown = readable(message.raw)[:200]
-                self.verdicts.breach("REQUEST", f"The acceptor sent {shown}")
+                self.verdicts.breach(self.request_rule, f"The acceptor sent {shown}")
             case "j":
-                rule = "READ-ONLY" if message.get(380) == "3" else "REQUEST"
+                rule = "READ-ONLY" if message.get(380) == "3" else self.request_rule
                 what = message.get(372)
                 self.verdicts.breach(rule, f"A message of type {what}: {text}")
             case "5" if not self.is_over:
                 found = [rule for part, rule in OF_LOGOUTS if part in text]
                 self.verdicts.breach(found[0] if found else "LOGON", text)
         return not self.is_leaving
+
+    @property
+    def request_rule(self) -> str:
+        return "AFTER" if self.is_copy else "REQUEST"
+
+    @property
+    def last_exec_id(self) -> int:
+        return self.last_report.number(17) if self.last_report else 0
+
+    def repeat_report(self, *changes: tuple[int, object]) -> None:
+        """Repeat the last report, as it may come after a gap."""
+        assert self.last_report is not None
+        given = dict(changes)
+        body = [(t, given.get(t, v)) for t, v in self.last_report.fields[2:-1]]
+        header = {34, 35, 43, 49, 52, 56, 97, 122}
+        rest = [(tag, value) for tag, value in body if tag not in header]
+        self.relay.say("8", (97, "Y"), *rest)
 
     def follow(self, message: Message) -> None:
         """Keep the books, to compare them with the program's."""
@@ -218,9 +262,14 @@ class Examination:
             self.say("The program's connection ended before the examination did.")
 
     def first_session(self) -> None:
-        self.say("Start your program with both addresses, and subscribe to a book.")
-        self.await_session(START_SECONDS, "LOGON")
-        self.demand("REQUEST", lambda: self.standing, "No book was requested.")
+        if self.is_copy:
+            self.say("Start your program with both addresses.")
+            self.await_session(START_SECONDS, "LOGON")
+            self.await_report()
+        else:
+            self.say("Start your program with both addresses, and subscribe to a book.")
+            self.await_session(START_SECONDS, "LOGON")
+            self.demand("REQUEST", lambda: self.standing, "No book was requested.")
         self.verdicts.hold("READ-ONLY")
         self.verdicts.hold("PACE")
         self.ask_for_life()
@@ -228,8 +277,18 @@ class Examination:
         self.leave_one_out()
         self.ask_again()
         self.keep_quiet()
-        self.show_books()
+        if self.is_copy:
+            self.say(f"The last ExecID(17) of your program must be {self.last_exec_id}")
+        else:
+            self.show_books()
         self.send_away()
+
+    def await_report(self) -> None:
+        """Raises Gone: no report came."""
+        self.say("Place an order of your partner now, so that a report is sent.")
+        self.relay.wait(lambda: self.is_gone or self.last_report, START_SECONDS)
+        if self.is_gone or self.last_report is None:
+            raise Gone
 
     def await_session(self, seconds: float, rule: str) -> None:
         """Raises Gone: there is none."""
@@ -295,6 +354,9 @@ class Examination:
         self.relay.say("h", (336, "DAY"), (325, "Y"), (340, 2))
         status = [(55, symbol), (15, "EUR"), (325, "Y"), (326, 2), (60, at)]
         self.relay.say("f", *status)
+        if self.is_copy:
+            self.repeat_report()
+            self.repeat_report((150, "D"))
         name = self.demand_heartbeat()
         self.verdicts.hold("TOLERANCE")
         self.relay.wait(lambda: self.is_gone or name in self.answered, self.patience)
@@ -321,6 +383,8 @@ class Examination:
             )
         for (request_id, name), book in self.books.items():
             self.relay.say("W", (262, request_id), (55, name), *levels(book))
+        if self.is_copy:
+            self.repeat_report()
         test_request = self.demand_heartbeat()
         self.demand(
             "RECOVERY",
@@ -379,11 +443,24 @@ class Examination:
     def second_session(self) -> None:
         self.say("Your program now continues at the other address.")
         self.is_logged_on = False
+        last = self.last_exec_id
         self.await_session(RETURN_SECONDS, "FAIL-OVER")
-        self.demand("ANEW", lambda: self.standing, "No book was requested.")
+        if self.is_copy:
+            self.judge_request(last)
+        else:
+            self.demand("ANEW", lambda: self.standing, "No book was requested.")
         self.say("Stop your program now.")
         self.verdicts.hold("GOODBYE")
         if not self.relay.wait(lambda: self.is_gone, START_SECONDS):
             self.verdicts.breach("GOODBYE", "It was not stopped.")
         elif not self.is_over:
             self.verdicts.breach("GOODBYE", "The connection ended without a Logout.")
+
+    def judge_request(self, last: int) -> None:
+        """Judge the request for the reports that follow `last`."""
+        taken = self.demand("AFTER", lambda: self.is_taken, "No AD was accepted.")
+        if taken and self.report_request and self.report_request.get(17) != str(last):
+            asked = self.report_request.get(17)
+            self.verdicts.breach(
+                "AFTER", f"17={asked}, but its last report had 17={last}"
+            )

@@ -15,6 +15,7 @@ from redis.exceptions import RedisError
 
 from accounts.approvals.models import ApprovalKind, ApprovalRequest
 from accounts.keys.models import Partner
+from marketdata.models import ConformanceReport
 from partnerapi.gateway import throttling
 from partnerapi.gateway.bills import budget_of
 from partnerapi.gateway.counts import RequestCount
@@ -25,7 +26,7 @@ from partnerapi.staff.market.stops import read_stops
 from partnerapi.staff.people.keys import state_of
 from partnerapi.staff.people.usage import by_hour
 
-KEYS, GRANTS, ENDED, ASKED, MEMBERS, REQUESTS = 50, 50, 10, 10, 50, 20
+KEYS, GRANTS, ENDED, ASKED, MEMBERS, REQUESTS, REPORTS = 50, 50, 10, 10, 50, 20, 6
 """The most of each that the page shows; links lead to all."""
 
 
@@ -74,6 +75,9 @@ def show_partner(request: HttpRequest, pk: UUID) -> HttpResponse:
     if may("marketdata.view_fixsession"):
         sessions = partner.fix_sessions.order_by("comp_id")
         context["sessions"] = [(row, row.health(at)) for row in sessions]
+    if may("marketdata.view_conformancereport"):
+        reports = ConformanceReport.objects.filter(partner=partner).order_by("-id")
+        context["reports"] = reports.defer("rules")[:REPORTS]
     return TemplateResponse(request, "admin/partner.html", context)
 
 

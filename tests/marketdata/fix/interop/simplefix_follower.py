@@ -1,7 +1,8 @@
 """Follows a book with simplefix as /docs/fix asks for it; with a fault, as it does not.
 
 Arguments: host, its two ports, SenderCompID, TargetCompID, symbol, fault; the key in
-FIX_KEY, HeartBtInt in HEARTBEAT; it beats more often. Ends with a Logout on SIGTERM.
+FIX_KEY, HeartBtInt in HEARTBEAT; it beats more often. If the symbol is empty, it
+follows a drop copy. Ends with a Logout on SIGTERM.
 """
 
 import os
@@ -17,6 +18,7 @@ HEARTBEAT = int(os.environ["HEARTBEAT"])
 PATIENCE_SECONDS, PAUSE_SECONDS, BEAT_SECONDS = 120, 0.3, 1.0
 host, first_port, other_port, sender, target, symbol, *faults = sys.argv[1:]
 stopping: list[int] = []
+exec_ids = [0]
 signal.signal(signal.SIGTERM, lambda number, frame: stopping.append(number))
 
 
@@ -55,6 +57,11 @@ class Session:
     def log_on(self):
         key = os.environ["FIX_KEY"]
         self.send("A", (98, 0), (108, HEARTBEAT), (141, "Y"), (554, key))
+
+    def request_reports(self):
+        last = 0 if has("from zero") else max(exec_ids) - has("one too low")
+        kind, action = int(not has("other reports")), int(not has("once"))
+        self.send("AD", (568, "R"), (569, kind), (263, action), (17, last))
 
     def subscribe(self, depth=0):
         self.requests += 1
@@ -119,9 +126,10 @@ class Session:
             if not has("recovery"):
                 self.expected = int(message.get(36))
             self.waits_for_fill = False
-            # No client has to: the book comes anew.
-            self.end_subscription()
-            self.subscribe(depth=99 if has("depth") else 0)
+            if symbol:
+                # No client has to: the book comes anew.
+                self.end_subscription()
+                self.subscribe(depth=99 if has("depth") else 0)
             return False
         if kind == "5":
             if not has("logout"):
@@ -136,10 +144,12 @@ class Session:
             return False
         self.expected = number + 1
         if kind == "A":
-            if is_first or not has("anew"):
+            if symbol and (is_first or not has("anew")):
                 self.subscribe()
+            if not symbol and not is_first and not has("from now"):
+                self.request_reports()
             if has("order"):
-                order = ((11, "1"), (55, symbol), (54, 1), (38, 1), (40, 1))
+                order = ((11, "1"), (55, symbol or "X"), (54, 1), (38, 1), (40, 1))
                 self.send("D", *order, (60, "20260302-09:00:00"))
             if has("flood"):
                 for _ in range(200):
@@ -150,6 +160,12 @@ class Session:
         elif kind == "2" and not has("resend"):
             fill = [(43, "Y"), (123, "Y"), (36, self.sent + 1)]
             self.send("4", *fill, number=int(message.get(7)))
+        elif kind == "8":
+            if message.get(150) not in (b"0", b"F", b"4") and has("unknown"):
+                self.send("3", (45, number), (372, "8"), (58, "what is this?"))
+            if message.get(97) == b"Y" and has("repeated"):
+                self.send("5", (58, "I have this report"))
+            exec_ids.append(int(message.get(17)))
         elif kind == "B" and has("news"):
             self.send("3", (45, number), (372, "B"), (58, "what is this?"))
         return False

@@ -11,13 +11,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from django.db import connection
 
-from marketdata.fix.conformance.rulebook import RULES
+from marketdata.fix.conformance.rulebook import RULES, Part
 from marketdata.fix.downloads import conformance_program
+from marketdata.models import FixSession
 from tests.marketdata.fix.acceptor_process import Acceptor
 from tests.marketdata.fix.conftest import Market
 from tests.marketdata.fix.interop.programs import ENGINES, Command, simplefix
 from tests.marketdata.fix.market import Member, new_member
+from tests.marketdata.fix.trader import Trader
 from tests.system import bare_environment, free_port
 from tests.waiting import PATIENCE_SECONDS, PROGRAM_SECONDS
 
@@ -41,6 +44,19 @@ FAULTS = {
     "goodbye": "GOODBYE",
 }
 """What a program does wrong → the rule that it breaks."""
+OF_COPIES = {
+    "from now": "AFTER",
+    "from zero": "AFTER",
+    "one too low": "AFTER",
+    "other reports": "AFTER",
+    "once": "AFTER",
+    "unknown": "TOLERANCE",
+    "repeated": "TOLERANCE",
+    "order": "READ-ONLY",
+    "gap": "GAP",
+    "stays": "FAIL-OVER",
+}
+"""The same of a program that follows a drop copy."""
 FAULTY_SECONDS = 8
 """In time, for a program that never answers."""
 ENDING_SECONDS = 20
@@ -48,7 +64,11 @@ SHORTEST_HEARTBEAT, LONG_HEARTBEAT = 5, 30
 
 
 class Examined:
-    """What the script says of a program that runs through it, to its end."""
+    """What the script says of a program that runs through it, to its end.
+
+    `place` places an order when that is asked for; with it the program follows a drop
+    copy, and else a book.
+    """
 
     def __init__(
         self,
@@ -59,6 +79,7 @@ class Examined:
         *faults: str,
         patience: float,
         heartbeat: int,
+        place: Callable[[], None] | None = None,
     ) -> None:
         ports = [str(free_port()), str(free_port())]
         places = [f"127.0.0.1:{port}" for port in ports]
@@ -69,6 +90,7 @@ class Examined:
                 *(sys.executable, "-S", script, "--address", address, "--no-tls"),
                 *("--listen", places[0], "--other", places[1]),
                 f"--patience={patience}",
+                *(["--drop-copy"] if place else []),
             ],
             env=bare_environment(),
             stdout=subprocess.PIPE,
@@ -79,8 +101,9 @@ class Examined:
                 self.said.append(line.rstrip())
                 if line.startswith("Start your program"):
                     comp_ids = [member.comp_id, acceptor.comp_id]
+                    followed = "" if place else "LUM"
                     follower = subprocess.Popen(
-                        [*program, "127.0.0.1", *ports, *comp_ids, "LUM", *faults],
+                        [*program, "127.0.0.1", *ports, *comp_ids, followed, *faults],
                         env=os.environ
                         | {"FIX_KEY": member.key, "HEARTBEAT": str(heartbeat)},
                         stdout=subprocess.PIPE,
@@ -91,6 +114,8 @@ class Examined:
                     ).start()
                 elif line.startswith("Stop your program"):
                     follower.send_signal(signal.SIGTERM)
+                elif place and line.startswith("Place an order"):
+                    place()
         self.exit_code = examination.returncode
         follower.kill()
         follower.wait(PROGRAM_SECONDS)
@@ -115,6 +140,10 @@ class Examined:
         return {rule for rule, verdict in self.verdicts.items() if verdict == "FAILED"}
 
 
+def rules_of(part: Part) -> list[str]:
+    return [name for name, rule in RULES.items() if part in rule.parts]
+
+
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
     path = tmp_path / "conformance.py"
@@ -135,7 +164,7 @@ def test_engines_of_others_conform(
         patience=PATIENCE_SECONDS,
         heartbeat=SHORTEST_HEARTBEAT,
     )
-    assert examined.verdicts == dict.fromkeys(RULES, "ok"), examined.said
+    assert examined.verdicts == dict.fromkeys(rules_of(Part.BOOKS), "ok"), examined.said
     assert examined.exit_code == 0
 
 
@@ -169,6 +198,71 @@ def test_calls_each_fault_by_its_rule(
     missed = {
         fault: found[fault].said
         for fault, rule in FAULTS.items()
+        if rule not in found[fault].failed() or found[fault].exit_code != 1
+    }
+    assert missed == {}
+
+
+def copies_of(trader: Trader, number: int) -> list[Member]:
+    """Members that follow the drop copy of one partner."""
+    comp_ids = [f"PARTNER{3 + n:03d}" for n in range(number)]
+    for comp_id in comp_ids[1:]:
+        FixSession.objects.create(
+            comp_id=comp_id, partner=trader.partner, is_drop_copy=True
+        )
+    return [Member(trader.partner, comp_id, trader.key) for comp_id in comp_ids]
+
+
+def test_a_program_that_follows_a_drop_copy_conforms(
+    script: Path, start_acceptor: Callable[..., Acceptor], trader: Trader
+):
+    [member] = copies_of(trader, 1)
+    examined = Examined(
+        *(script, start_acceptor(), member, simplefix("follower")),
+        patience=PATIENCE_SECONDS,
+        heartbeat=SHORTEST_HEARTBEAT,
+        place=trader.trade,
+    )
+    expected = dict.fromkeys(rules_of(Part.DROP_COPY), "ok")
+    assert examined.verdicts == expected, examined.said
+    assert examined.exit_code == 0
+
+
+def test_calls_each_fault_of_a_drop_copy_by_its_rule(
+    script: Path, start_acceptor: Callable[..., Acceptor], trader: Trader
+):
+    members = copies_of(trader, len(OF_COPIES))
+    acceptor = start_acceptor(
+        FIX_SESSIONS=str(2 + len(OF_COPIES)),
+        FIX_CONNECTIONS_PER_ADDRESS=str(4 * len(OF_COPIES)),
+    )
+    found: dict[str, Examined] = {}
+
+    def trade() -> None:
+        try:
+            trader.trade()
+        finally:
+            connection.close()
+
+    def examine(fault: str, member: Member) -> None:
+        found[fault] = Examined(
+            *(script, acceptor, member, simplefix("follower"), fault),
+            patience=FAULTY_SECONDS,
+            heartbeat=LONG_HEARTBEAT,
+            place=trade,
+        )
+
+    threads = [
+        threading.Thread(target=examine, args=each)
+        for each in zip(OF_COPIES, members, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    missed = {
+        fault: found[fault].said
+        for fault, rule in OF_COPIES.items()
         if rule not in found[fault].failed() or found[fault].exit_code != 1
     }
     assert missed == {}
