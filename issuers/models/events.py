@@ -42,6 +42,7 @@ class EventType(models.TextChoices):
     MARKET_PHASE_CHANGED = "MARKET_PHASE_CHANGED", "Market phase changed"
     MARKET_PARAMETERS_CHANGED = "MARKET_PARAMETERS_CHANGED", "Market parameters changed"
     ORDER_ENDS_AT_OPENING = "ORDER_ENDS_AT_OPENING", "Order ends at the next opening"
+    AUCTION_INDICATED = "AUCTION_INDICATED", "Auction indicated"
     ORDERS_BLOCKED = "ORDERS_BLOCKED", "Orders blocked"
     ORDERS_RELEASED = "ORDERS_RELEASED", "Orders released"
 
@@ -67,6 +68,7 @@ NEEDED_SCOPES: dict[EventType, Scope | None] = {
     EventType.MARKET_PHASE_CHANGED: Scope.MARKETDATA_READ,
     EventType.MARKET_PARAMETERS_CHANGED: Scope.MARKETDATA_READ,
     EventType.ORDER_ENDS_AT_OPENING: Scope.TRADING_READ,
+    EventType.AUCTION_INDICATED: Scope.MARKETDATA_READ,
     EventType.ORDERS_BLOCKED: Scope.TRADING_READ,
     EventType.ORDERS_RELEASED: Scope.TRADING_READ,
 }
@@ -74,6 +76,7 @@ NEEDED_SCOPES: dict[EventType, Scope | None] = {
 OF_GRANTED_ISSUERS = [EventType.LEGACY_SHARES_DELIVERED, EventType.REGISTER_CHANGED]
 OF_VISIBLE_TOKENS = [
     EventType.MARKET_PARAMETERS_CHANGED,
+    EventType.AUCTION_INDICATED,
     EventType.MARKET_PHASE_CHANGED,
     EventType.TOKEN_PRICE_CHANGED,
 ]

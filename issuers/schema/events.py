@@ -98,6 +98,9 @@ EventType = enumeration(
         Type.ORDER_ENDS_AT_OPENING: "The market's next parameters do not admit an open "
         "order: it ends at the next opening, unless you cancel or amend it before. "
         "Comes the evening before. Needs the scope `trading:read`.",
+        Type.AUCTION_INDICATED: "A call of a market would end at another `price`, with "
+        "another `quantity` or `imbalance`: at most one event a second and market. "
+        "Subject: the token. Needs the scope `marketdata:read`.",
         Type.ORDERS_BLOCKED: "Orders were blocked, by you or by staff. Subject: the "
         "account, null for all. Needs the scope `trading:read`.",
         Type.ORDERS_RELEASED: "A block of orders was released. Subject: the account, "
@@ -124,6 +127,7 @@ SUBJECTS = {
     Type.MARKET_PHASE_CHANGED: "Token",
     Type.MARKET_PARAMETERS_CHANGED: "Token",
     Type.ORDER_ENDS_AT_OPENING: "Order",
+    Type.AUCTION_INDICATED: "Token",
     Type.ORDERS_BLOCKED: "Account",
     Type.ORDERS_RELEASED: "Account",
 }

@@ -27,7 +27,8 @@ class Facts(NamedTuple):
     fed from outside. `busts` are its busted trades, each with number and price, in the
     order of the busts. Prices are multiples of `tick_cents`, or from each price of the
     `tick_table` on of the tick beside it, and quantities multiples of `lot_units`.
-    Limits lie within `collar_bps` of `reference_price`, cents.
+    Limits lie within `collar_bps` of `reference_price`, cents. `indication` has the
+    price at which a call would end, and the units bid and offered there.
     """
 
     symbol: str
@@ -48,6 +49,7 @@ class Facts(NamedTuple):
     lot_units: int = 1
     reference_price: int | None = None
     collar_bps: int | None = None
+    indication: list[int] | None = None
 
 
 class BrokenLog(ValueError):
@@ -116,6 +118,7 @@ class LiveBook:
     lot_units: int
     reference_price: int | None
     collar_bps: int | None
+    indication: list[int] | None
 
     def __init__(self, token_id: UUID, *facts: Any) -> None:
         self.token_id = token_id

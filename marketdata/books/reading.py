@@ -155,6 +155,12 @@ COLUMNS = {
     "lot_units": "coalesce(m.lot_units, 1)",
     "reference_price": "m.reference_price",
     "collar_bps": "m.collar_bps",
+    "indication": """CASE WHEN m.phase = 'CALL' THEN (
+        SELECT ARRAY[a.indicative_price, a.indicative_quantity
+            + greatest(a.indicative_surplus, 0), a.indicative_quantity
+            - least(a.indicative_surplus, 0)]
+        FROM trading_auction a WHERE a.token_id = m.token_id
+            AND a.began = m.last_phase_event AND a.indicative_price IS NOT NULL) END""",
 }
 """Where each of the Facts is read; a fact without a row fails the import."""
 TOKEN = ", ".join(COLUMNS[fact] for fact in Facts._fields)

@@ -8,6 +8,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from marketdata.trading.queues import BUY, SELL, Resting
+from marketdata.trading.ticks import Ticks
+
+ONE_CENT = Ticks(1)
 
 
 class AuctionFill(NamedTuple):
@@ -45,10 +48,12 @@ class Span(NamedTuple):
         return self.bid - self.offered
 
 
-def uncross(orders: Sequence[Resting], reference: int, tick: int = 1) -> Uncrossed:
+def uncross(
+    orders: Sequence[Resting], reference: int, ticks: Ticks = ONE_CENT
+) -> Uncrossed:
     """The price at which most units of a book trade, and its fills; changes no order.
 
-    The orders come oldest first, and their limits are multiples of the tick. Of the
+    The orders come oldest first, and their limits are multiples of their tick. Of the
     prices with most volume, those with the least surplus stay. If only a surplus of
     bids is left, the highest price holds, and of offers the lowest. Of what is left the
     price nearest to the reference holds, and of two the higher. At the price, better
@@ -61,7 +66,7 @@ def uncross(orders: Sequence[Resting], reference: int, tick: int = 1) -> Uncross
     left = list(orders)
     removed: list[Resting] = []
     while True:
-        price, volume, surplus = auction_price(left, reference, tick)
+        price, volume, surplus = auction_price(left, reference, ticks)
         if price is None:
             return Uncrossed(None, 0, 0, [], removed)
         buys = filled(left, BUY, price, volume)
@@ -75,10 +80,10 @@ def uncross(orders: Sequence[Resting], reference: int, tick: int = 1) -> Uncross
 
 
 def auction_price(
-    orders: Sequence[Resting], reference: int, tick: int
+    orders: Sequence[Resting], reference: int, ticks: Ticks
 ) -> tuple[int | None, int, int]:
     """The price, the units that trade at it, and the surplus of bids."""
-    best = [span for span in spans(orders, tick) if span.bid and span.offered]
+    best = [span for span in spans(orders, ticks) if span.bid and span.offered]
     if not best:
         return None, 0, 0
     volume = max(min(span.bid, span.offered) for span in best)
@@ -90,12 +95,12 @@ def auction_price(
         offers = sorted((span.low, -least) for span in best if span.surplus < 0)
         candidates = bids[-1:] + offers[:1]
     else:
-        candidates = [(p, 0) for span in best for p in nearest(span, reference, tick)]
+        candidates = [(p, 0) for span in best for p in nearest(span, reference, ticks)]
     price, surplus = min(candidates, key=lambda at: (abs(at[0] - reference), -at[0]))
     return price, volume, surplus
 
 
-def spans(orders: Sequence[Resting], tick: int) -> Iterator[Span]:
+def spans(orders: Sequence[Resting], ticks: Ticks) -> Iterator[Span]:
     """Each limit of the book, and the prices between it and the next one."""
     units: tuple[dict[int, int], dict[int, int]] = {}, {}
     for order in orders:
@@ -110,15 +115,17 @@ def spans(orders: Sequence[Resting], tick: int) -> Iterator[Span]:
         bid -= units[BUY].get(limit, 0)
     yield from points
     for below, above in pairwise(points):
-        if above.low - below.low > tick:
-            yield Span(below.low + tick, above.low - tick, above.bid, below.offered)
+        lowest = below.low + ticks.at(below.low)
+        if lowest < above.low:
+            highest = above.low - ticks.at(above.low - 1)
+            yield Span(lowest, highest, above.bid, below.offered)
 
 
-def nearest(span: Span, reference: int, tick: int) -> tuple[int, int]:
+def nearest(span: Span, reference: int, ticks: Ticks) -> tuple[int, int]:
     """The prices of a span next to the reference, at or below it and above it."""
-    steps = (min(max(reference, span.low), span.high) - span.low) // tick
-    below = span.low + steps * tick
-    return below, min(below + tick, span.high)
+    price = min(max(reference, span.low), span.high)
+    below = price - price % ticks.at(price)
+    return below, min(below + ticks.at(below), span.high)
 
 
 def filled(

@@ -7,11 +7,14 @@ moves under its book's lock, once it is due, so that two clocks at a time do no 
 import logging
 from collections.abc import Callable
 from threading import Event
+from time import monotonic
+from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
-from marketdata.trading import controls, market, parameters, phases
+from marketdata.trading import controls, market, parameters, phases, uncrossing
+from marketdata.trading.models import Market, Phase
 from partnerapi.core.lease import Lease
 from partnerapi.core.metrics import CLOCK_LOOKS
 from partnerapi.core.outages import Outage
@@ -20,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 LEASE_SECONDS, LOOK_SECONDS = 1.0, 0.2
 """How long a lease lasts, and how often a clock renews it and looks at the markets."""
+INDICATION_SECONDS = 1.0
+"""Between two indications of a market's auction."""
 
 
 class Clock:
@@ -29,6 +34,8 @@ class Clock:
     def __init__(self) -> None:
         self.lease = Lease("trading_clocklease", LEASE_SECONDS)
         self.is_ours = False
+        self.is_settling = False
+        self.indicated: dict[UUID, float] = {}
         self.outage = Outage(
             logger,
             away="PostgreSQL does not answer (%s): markets do not change phase",
@@ -37,7 +44,8 @@ class Clock:
 
     def run(self, stopping: Event) -> None:
         """Look until `stopping` is set, then give the lease back."""
-        while not stopping.wait(LOOK_SECONDS):
+        while not stopping.wait(0 if self.is_settling else LOOK_SECONDS):
+            self.is_settling = False
             self.attempt(self.look)
         self.attempt(self.lease.release)
         connection.close()
@@ -63,7 +71,18 @@ class Clock:
             )
         if self.is_ours:
             phases.move_due()
+            self.is_settling = phases.uncross_due()
             market.expire_due(timezone.now())
             controls.fire_due()
             parameters.announce_due(timezone.now())
+            self.indicate()
             CLOCK_LOOKS.inc()
+
+    def indicate(self) -> None:
+        """Announce what calls would lead to now, of a market once a second."""
+        calls = Market.objects.filter(phase=Phase.CALL)
+        for token_id in calls.values_list("token", flat=True):
+            now = monotonic()
+            if self.indicated.get(token_id, 0.0) <= now - INDICATION_SECONDS:
+                self.indicated[token_id] = now
+                uncrossing.indicate(token_id)

@@ -25,8 +25,8 @@ class MarketClosed(PartnerAPIError):
     code = "MARKET_CLOSED"
     example = "an order after the end of the session"
     remedy = (
-        "Wait until `Token.market.phase` is CONTINUOUS; until then orders can only "
-        "be cancelled."
+        "Wait until `Token.market.phase` is CONTINUOUS or CALL; until then orders can "
+        "only be cancelled."
     )
 
     @classmethod
@@ -36,6 +36,29 @@ class MarketClosed(PartnerAPIError):
             phase=phase,
             nextPhaseAt=next_phase_at and to_rfc3339(next_phase_at),
         )
+
+
+class OnlyRestingOrders(PartnerAPIError):
+    """The market is in phase CALL, where nothing trades before the auction: an IOC or
+    FOK order cannot rest.
+    """
+
+    code = "ONLY_RESTING_ORDERS"
+    example = "`timeInForce: IOC` during a call"
+    remedy = "Send a DAY, GTC or GTD order, or wait until the market is CONTINUOUS."
+
+
+class OutsideBand(PartnerAPIError):
+    """The order is FOK, and some of its units would trade at a price below `floor` or
+    above `cap`.
+    """
+
+    code = "OUTSIDE_BAND"
+    example = "a FOK order that is larger than what the book holds near the last price"
+    remedy = (
+        "Send fewer units, or a DAY, GTC or GTD order: the market then goes to a CALL, "
+        "and the order trades in its auction."
+    )
 
 
 class OrdersBlocked(PartnerAPIError):

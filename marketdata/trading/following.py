@@ -10,6 +10,7 @@ from marketdata.trading import market
 from marketdata.trading.in_force import OrderStatusReason
 from marketdata.trading.models import Order, OrderStatus
 from marketdata.trading.refusing import end_refused
+from partnerapi.core.lock_waits import LockTimeout
 
 STAFF = "staff"
 """The actor of these cancellations in the market's log."""
@@ -33,6 +34,8 @@ class OpenOrders:
     def hold(self, tokens: Collection[UUID]) -> None:
         if tokens:
             market.lock_books(sorted(tokens))
+            if any(market.is_bound(token) for token in tokens):
+                raise LockTimeout("An auction of their orders has not settled yet.")
 
     def follow(self, users: Ids, tokens: Collection[UUID], reason: str) -> None:
         if len(tokens) > 1:

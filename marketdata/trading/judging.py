@@ -15,19 +15,21 @@ from marketdata.trading.errors import (
     InsufficientFunds,
     InsufficientUnits,
     LotSize,
+    OnlyRestingOrders,
     OpenValueExceeded,
     OrderRateExceeded,
     OrdersBlocked,
     OrderValueTooLarge,
+    OutsideBand,
     PriceOutsideCollar,
     TickSize,
     TooManyOpenOrders,
     TransferRefused,
     WouldTrade,
 )
-from marketdata.trading.in_force import Ending, TimeInForce
+from marketdata.trading.in_force import Ending, Stop, TimeInForce
 from marketdata.trading.locked import Book, Client
-from marketdata.trading.models import Order
+from marketdata.trading.models import Order, Phase
 from marketdata.trading.queues import BUY, SELL, Match, Resting
 from marketdata.trading.round import Request, Round
 from partnerapi.core.errors import BadUserInput
@@ -53,6 +55,11 @@ def check_shape(of: Round, request: Request) -> None:
         raise BadUserInput("The quantity and the limit must be 1 or more.")
     check_limit(of, request.quantity, request.limit_price)
     in_force = TimeInForce(request.time_in_force)
+    if of.book.phase == Phase.CALL and not in_force.rests:
+        raise OnlyRestingOrders(
+            f"The market is in a CALL, where nothing trades at once: {in_force} orders "
+            "cannot rest until its auction."
+        )
     if (in_force.ending is Ending.CHOSEN) != (request.expires_at is not None):
         raise BadUserInput("GTD requires expiresAt; other orders must not have it.")
     if request.expires_at is not None and not (
@@ -153,12 +160,24 @@ def check_once(of: Round, request: Request) -> None:
 
 def check_rests(of: Round, order: Order, match: Match) -> None:
     """Check that a post-only order rests as it is, and meets no order of its user."""
-    if match.fills or match.stop is not None:
+    if match.fills or match.stop is not None or match.is_outside:
         best = next(of.queues.best_first(1 - order.side)).price
         raise WouldTrade(
             f"The order is post-only and would trade at once; the other side's best "
             f"price is {best} cents.",
             bestPrice=best,
+        )
+
+
+def check_inside(of: Round, match: Match) -> None:
+    """Check that a FOK order does not need fills outside the bands."""
+    if match.is_outside and match.stop is Stop.FILL_OR_KILL:
+        floor, cap = of.book.band
+        raise OutsideBand(
+            f"The order would trade outside {floor} to {cap} cents, and FOK trades in "
+            "full or not at all.",
+            floor=floor,
+            cap=cap,
         )
 
 
@@ -211,21 +230,16 @@ def find_refusals(
     return refusals(Kind.TRADE, units, gives, takes, ledger.supply, holders, after)
 
 
-class Eligible:
-    """Whether rules let resting orders have the fills that one order brings them."""
+class Movements:
+    """Which fills rules allow, each after those that were allowed before."""
 
-    def __init__(self, of: Round, taker: Order) -> None:
-        self.round, self.taker = of, taker
+    def __init__(self, of: Round) -> None:
+        self.round = of
         self.moved: dict[int, int] = {}
         self.further = 0
 
-    def __call__(self, maker: Resting, quantity: int) -> bool:
-        ledger = self.round.ledger
-        if not ledger.standings:
-            return True
-        order = self.round.orders[maker.order]  # type: ignore[index]
-        accounts = (order.ledger_account_id, self.taker.ledger_account_id)
-        seller, buyer = accounts if maker.side == SELL else reversed(accounts)
+    def allow(self, seller: int, buyer: int, quantity: int) -> bool:
+        """Whether rules let a holder sell another one units; accounts of the ledger."""
         gives, takes = self.side(seller), self.side(buyer)
         if find_refusals(self.round, quantity, gives, takes, self.further):
             return False
@@ -238,6 +252,22 @@ class Eligible:
         """An account's units after the fills so far; the matched ones are not held."""
         own = self.round.ledger.side(account)
         return Side(own.balance + self.moved.get(account, 0), 0, own.standing)
+
+
+class Eligible:
+    """Whether rules let resting orders have the fills that one order brings them."""
+
+    def __init__(self, of: Round, taker: Order) -> None:
+        self.round, self.taker = of, taker
+        self.movements = Movements(of)
+
+    def __call__(self, maker: Resting, quantity: int) -> bool:
+        if not self.round.ledger.standings:
+            return True
+        order = self.round.orders[maker.order]  # type: ignore[index]
+        accounts = (order.ledger_account_id, self.taker.ledger_account_id)
+        seller, buyer = accounts if maker.side == SELL else reversed(accounts)
+        return self.movements.allow(seller, buyer, quantity)
 
 
 def too_large() -> OrderValueTooLarge:

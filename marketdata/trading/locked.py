@@ -18,6 +18,7 @@ from django.db.models import DateTimeField
 from issuers.register.ledger import Entry, Kind
 from issuers.register.standing import standing_of
 from issuers.register.writer import HOLDER, LockedLedger, Writer
+from marketdata.books.collar import collar
 from marketdata.trading.errors import NotTradable
 from marketdata.trading.fees import OrderFees, Terms
 from marketdata.trading.models import Order, row_of
@@ -34,7 +35,11 @@ class MissingHolders(Exception):
 
 @dataclass(slots=True)
 class Book:
-    """A market under the lock of its book's head, with its last numbers."""
+    """A market under the lock of its book's head, with its last numbers.
+
+    What follows `last_at` is read for orders only. `is_over`: it is in a call that
+    takes orders no more.
+    """
 
     token_id: UUID
     source: str
@@ -61,6 +66,8 @@ class Book:
     dynamic_band_bps: int
     model: str
     fixings: list[time]
+    last_price: int | None = None
+    is_over: bool = False
 
     @classmethod
     def of(cls, token_id: UUID, fields: Sequence[Any], more: Sequence[Any]) -> "Book":
@@ -73,6 +80,14 @@ class Book:
             [time.fromisoformat(text) for text in fixings],
         ]
         return cls(token_id, *values)
+
+    @property
+    def band(self) -> tuple[int, int]:
+        """The lowest and the highest price at which an order may trade, cents."""
+        reference = self.reference or 0
+        lowest, highest = collar(self.last_price or reference, self.dynamic_band_bps)
+        floor, cap = collar(reference, self.collar_bps)
+        return max(lowest, floor), min(highest, cap)
 
     @property
     def session(self) -> Session:
@@ -200,6 +215,7 @@ def seen(token_id: UUID, found: dict[str, Any]) -> Seen:
     of_book: Any = head[:16]
     of_ledger: Any = head[16:]
     book = Book.of(token_id, of_book, found["parameters"])
+    book.last_price, book.is_over = found["last_price"], found["is_over"]
     ledger = LockedLedger(token_id, *of_ledger)
     writer = Writer([], "")
     writer.ledgers[token_id] = ledger

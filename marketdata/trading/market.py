@@ -26,7 +26,9 @@ from marketdata.trading.judging import MOST_OPEN, check_active
 from marketdata.trading.limits import Limits, taken
 from marketdata.trading.locked import Book, Cash, MissingHolders
 from marketdata.trading.models import (
+    Auction,
     Execution,
+    Market,
     Order,
     OrderStatus,
     Phase,
@@ -299,6 +301,15 @@ def check_phase(book: Book, at: datetime) -> None:
     Raises:
         MarketClosed
     """
+    if book.phase == Phase.CALL and not book.is_over:
+        return
+    if book.phase == Phase.CALL:
+        raise MarketClosed(
+            "The call has ended, and its auction is under way; orders are accepted in "
+            "the next phase.",
+            phase=Phase.CALL,
+            nextPhaseAt=None,
+        )
     if book.next_phase_at is not None and book.next_phase_at <= at:
         raise MarketClosed.of(Phase.CLOSED, book.session.begins(at))
     if book.phase != Phase.CONTINUOUS:
@@ -321,8 +332,9 @@ def prepare(
     if moving.is_due(seen.book, seen.at) and seen.book.session.is_open(seen.at):
         if holds:
             raise Due(token_id)
-        seen.book.phase, seen.book.next_phase_at = Phase.CONTINUOUS, None
+        seen.book.phase, seen.book.next_phase_at = follows(seen.book), None
         seen.book.reference = moving.reference(token_id) or seen.book.reference
+        seen.book.last_price = seen.book.reference
     check_phase(seen.book, seen.at)
     prepared = Round(
         seen.book,
@@ -348,6 +360,11 @@ def prepare(
     return prepared
 
 
+def follows(market: Book | Market) -> Phase:
+    """The phase that is due in an open session, also after one that was missed."""
+    return Phase.CALL if market.next_phase == Phase.CALL else Phase.CONTINUOUS
+
+
 def try_to_place(prepared: Round, request: Request) -> Placed | PartnerAPIError:
     try:
         return placing.place(prepared, request)
@@ -365,6 +382,10 @@ def end_each(
     is_trial: bool = False,
 ) -> list[Order]:
     """End open orders under the locks; without a reason they have expired."""
+    if orders and book.phase == Phase.CALL and is_bound(book.token_id):
+        raise LockTimeout(
+            "The auction is under way: it binds the orders until it has settled."
+        )
     # The writer releases their reservations, so these are not read here.
     prepared = Round(
         book,
@@ -383,6 +404,13 @@ def end_each(
     if orders and not is_trial:
         write(prepared)
     return orders
+
+
+def is_bound(token_id: UUID) -> bool:
+    """Whether fills of an auction are listed that have not all settled."""
+    return Auction.objects.filter(
+        token=token_id, ended=None, fills__isnull=False
+    ).exists()
 
 
 def over(order: Order) -> str:

@@ -22,10 +22,12 @@ CLOCK = "market"
 
 
 def is_due(market: Market | Book, at: datetime) -> bool:
+    """Whether its next phase begins by the clock; a call ends by its auction."""
     return (
         market.next_phase_at is not None
         and market.next_phase_at <= at
-        and (market.next_phase != Phase.CONTINUOUS or market.session.is_open(at))
+        and market.phase != Phase.CALL
+        and (market.next_phase == Phase.CLOSED or market.session.is_open(at))
     )
 
 

@@ -17,7 +17,7 @@ from accounts.approvals.models import ApprovalRequest
 from issuers.register.approvals import token_facts, token_links
 from marketdata.books.notify import notify
 from marketdata.models import OrderBookHead
-from marketdata.trading import locked, moving
+from marketdata.trading import locked, moving, uncrossing
 from marketdata.trading.market import expire
 from marketdata.trading.models import Market, Phase
 from marketdata.trading.moving import CHANGE, is_due, reference
@@ -77,16 +77,13 @@ def open_market(
 def change_phase(token_id: UUID, phase: str, actor: str, reason: str = "") -> None:
     """Move a market to a phase; leaving HALTED must carry an approved request.
 
-    A market that becomes CONTINUOUS has as its reference price that of its last trade,
-    else of its last price. One that closes ends the orders of the day.
+    A CALL lasts five minutes, within half a minute, or until the session ends. A market
+    that becomes CONTINUOUS has as its reference price that of its last trade, else of
+    its last price. One that closes ends the orders of the day.
 
     Raises:
         PhaseRefused: there is no such move, no reference price, or no open session.
     """
-    if phase == Phase.CALL:
-        raise PhaseRefused(
-            "CALL is reserved for auctions, which are not available yet."
-        )
     with transaction.atomic():
         book = locked.books([token_id])[token_id]
         if phase not in MOVES[Phase(book.phase)]:
@@ -94,7 +91,7 @@ def change_phase(token_id: UUID, phase: str, actor: str, reason: str = "") -> No
         if phase == Phase.HALTED and not reason:
             raise PhaseRefused("Give the reason for the halt.")
         at = value_of("SELECT clock_timestamp()")
-        if phase == Phase.CONTINUOUS:
+        if phase in (Phase.CALL, Phase.CONTINUOUS):
             if not book.session.is_open(at):
                 raise PhaseRefused(
                     "The market accepts orders only in its session, which begins at "
@@ -111,11 +108,25 @@ def change_phase(token_id: UUID, phase: str, actor: str, reason: str = "") -> No
 
 
 MOVES: dict[Phase, set[Phase]] = {
-    Phase.CLOSED: {Phase.CONTINUOUS, Phase.HALTED},
-    Phase.CONTINUOUS: {Phase.CLOSED, Phase.HALTED},
-    Phase.HALTED: {Phase.CONTINUOUS, Phase.CLOSED},
+    Phase.CLOSED: {Phase.CALL, Phase.CONTINUOUS, Phase.HALTED},
+    Phase.CALL: {Phase.HALTED},
+    Phase.CONTINUOUS: {Phase.CALL, Phase.CLOSED, Phase.HALTED},
+    Phase.HALTED: {Phase.CALL, Phase.CONTINUOUS, Phase.CLOSED},
 }
-"""The moves that there are; those out of HALTED need a second person."""
+"""The moves by staff; those out of HALTED need a second person. A CALL ends by its
+auction."""
+
+
+def uncross_due() -> bool:
+    """Take a step of each auction that is due; whether one has more to take."""
+    is_left = False
+    for token_id in uncrossing.due():
+        try:
+            with name_locked_row():
+                is_left |= uncrossing.end(token_id)
+        except LockTimeout as refusal:
+            logger.error("An auction waits: %s", refusal)
+    return is_left
 
 
 def move_due() -> int:

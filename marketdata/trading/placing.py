@@ -15,6 +15,7 @@ from marketdata.trading.judging import (
     LONGEST,
     Eligible,
     check_active,
+    check_inside,
     check_level,
     check_limit,
     check_movement,
@@ -24,9 +25,12 @@ from marketdata.trading.judging import (
     check_rests,
     check_shape,
 )
-from marketdata.trading.models import Execution, Order, OrderStatus, row_of
+from marketdata.trading.models import Execution, Order, OrderStatus, Phase, row_of
 from marketdata.trading.queues import BUY, SELL, Match, Resting
 from marketdata.trading.round import Event, Request, Round
+
+OUTSIDE_BAND = "OUTSIDE_BAND"
+"""The reason that the market's log gives for an order that interrupts it."""
 
 
 class Placed(NamedTuple):
@@ -83,6 +87,7 @@ def place(of: Round, request: Request) -> Placed:
     taker, match = meet(of, order)
     if request.post_only:
         check_rests(of, order, match)
+    check_inside(of, match)
     close(of, match)
     of.orders[order.pk] = order
     of.new[order.pk] = order
@@ -90,11 +95,17 @@ def place(of: Round, request: Request) -> Placed:
         taken.orders += 1
     if request.client_order_id is not None:
         of.used_ids[order.account_id, request.client_order_id] = order.pk
-    of.decide(Event.ORDER_ACCEPTED, order, order.quantity, order.limit_price)
+    of.decide(
+        Event.ORDER_ACCEPTED,
+        order,
+        order.quantity,
+        order.limit_price,
+        interrupts(match),
+    )
     order.priority = of.tell(order)
     executions = settle(of, order, taker, match)
     of.open_counts[order.account_id] += order.status == OrderStatus.OPEN
-    of.end_message()
+    end_message(of, match)
     return Placed(order, executions)
 
 
@@ -128,12 +139,12 @@ def amend(
             check_rests(of, order, match)
     close(of, match)
     order.version += 1
-    of.decide(Event.ORDER_AMENDED, order, quantity, limit_price)
+    of.decide(Event.ORDER_AMENDED, order, quantity, limit_price, interrupts(match))
     number = of.tell(order)
     if not keeps:
         order.priority = number
     settle(of, order, taker, match)
-    of.end_message()
+    end_message(of, match)
     return keeps
 
 
@@ -153,8 +164,21 @@ def meet(of: Round, order: Order) -> tuple[Resting, Match]:
     taker = Resting(
         order.pk, order.user_id, order.side, order.limit_price, order.remaining
     )
+    if of.book.phase == Phase.CALL:
+        return taker, Match(left=taker.quantity)
     may = Eligible(of, order)
-    return taker, of.queues.match(taker, order.time_in_force, may)
+    return taker, of.queues.match(taker, order.time_in_force, may, of.book.band)
+
+
+def interrupts(match: Match) -> str | None:
+    """Why an order that is accepted or amended interrupts its market, if it does."""
+    return OUTSIDE_BAND if match.is_outside else None
+
+
+def end_message(of: Round, match: Match) -> None:
+    if match.is_outside:
+        of.interrupt()
+    of.end_message()
 
 
 def close(of: Round, match: Match) -> None:
@@ -172,6 +196,8 @@ def settle(of: Round, order: Order, taker: Resting, match: Match) -> list[Execut
     ]
     of.queues.apply(taker, match)
     executions = [trade(of, order, maker, quantity) for maker, quantity in fills]
+    if executions:
+        of.book.last_price = executions[-1].price
     if match.left and match.stop is None:
         of.reserve(order, match.left)
         of.reserve_fee(order, match.left)

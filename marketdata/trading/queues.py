@@ -46,13 +46,15 @@ class Fill(NamedTuple):
 class Match:
     """The result of matching an order: its fills in order, and the remaining units.
 
-    `closed` are resting orders whose due fill is forbidden.
+    `closed` are resting orders whose due fill is forbidden. `is_outside`: the next fill
+    would be at a price outside the bands, so it does not happen.
     """
 
     fills: list[Fill] = field(default_factory=list)
     closed: list[Resting] = field(default_factory=list)
     left: int = 0
     stop: Stop | None = None
+    is_outside: bool = False
 
 
 class May(Protocol):
@@ -111,8 +113,16 @@ class Queues:
         for key in reversed(self.prices[side]):
             yield from levels[abs(key)].values()
 
-    def match(self, taker: Resting, time_in_force: str, may: May = anybody) -> Match:
+    def match(
+        self,
+        taker: Resting,
+        time_in_force: str,
+        may: May = anybody,
+        band: tuple[int, int] | None = None,
+    ) -> Match:
         """The result of matching an order, without any change.
+
+        It trades within `band`, from the lowest price to the highest.
 
         Raises:
             RanOut: the other side may have more orders than were read.
@@ -124,6 +134,9 @@ class Queues:
                 break
             if maker.user == taker.user:
                 match.stop = Stop.SELF_TRADE
+                break
+            if band is not None and not band[0] <= maker.price <= band[1]:
+                match.is_outside = True
                 break
             quantity = min(match.left, maker.quantity)
             if may(maker, quantity):
@@ -138,7 +151,7 @@ class Queues:
         if not match.left:
             match.stop = None
         elif ending is Stop.FILL_OR_KILL:
-            match = Match(left=taker.quantity, stop=ending)
+            match = Match(left=taker.quantity, stop=ending, is_outside=match.is_outside)
         elif isinstance(ending, Stop) and match.stop is None:
             match.stop = ending
         return match
@@ -155,13 +168,19 @@ class Queues:
         if match.left and match.stop is None:
             self.add(taker)
 
-    def place(self, taker: Resting, time_in_force: str, may: May = anybody) -> Match:
+    def place(
+        self,
+        taker: Resting,
+        time_in_force: str,
+        may: May = anybody,
+        band: tuple[int, int] | None = None,
+    ) -> Match:
         """Match an order against the queues, and place the rest.
 
         Raises:
             RanOut: nothing was changed.
         """
-        match = self.match(taker, time_in_force, may)
+        match = self.match(taker, time_in_force, may, band)
         self.apply(taker, match)
         return match
 

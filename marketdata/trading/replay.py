@@ -12,8 +12,10 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
+from marketdata.trading.auctions import uncross
 from marketdata.trading.in_force import Stop, TimeInForce
-from marketdata.trading.models import OrderEvent, Phase
+from marketdata.trading.models import Auction, OrderEvent, Phase
+from marketdata.trading.placing import OUTSIDE_BAND
 from marketdata.trading.queues import Match, Queues, Resting
 
 AT_ONCE = 5_000
@@ -47,7 +49,8 @@ def replay(
 
     After the first difference the rest is not compared: the queues differ.
     """
-    replayed = Replay()
+    calls = Auction.objects.filter(token=token_id)
+    replayed = Replay({call.began: call for call in calls})
     for said in events(token_id, advance):
         wrong = replayed.follow(said)
         if wrong:
@@ -60,10 +63,13 @@ def replay(
 class Replay:
     """The queues after the events so far, and the trades that must follow."""
 
-    def __init__(self) -> None:
+    def __init__(self, calls: dict[int, Auction]) -> None:
+        self.calls = calls
         self.queues = Queues()
         self.phase = ""
-        self.due: deque[tuple[Hashable, int, int, int]] = deque()
+        self.call: Auction | None = None
+        self.is_uncrossed = self.is_interrupted = False
+        self.due: deque[tuple[Hashable, int | None, int, int]] = deque()
         self.ends: tuple[Hashable, str, int] | None = None
         # This one would fill in full. Its next event says whether a rule killed it.
         self.whole: tuple[Said, Resting, Match] | None = None
@@ -81,19 +87,54 @@ class Replay:
             return self.trade(said)
         if self.due:
             return "a trade was due"
+        if self.is_uncrossed and said.kind != Kind.PHASE_CHANGED:
+            return "the end of the call was due"
         if self.ends is not None:
             ended, self.ends = self.ends, None
             wanted = (said.order, said.reason, said.remaining)
             return None if ended == wanted else f"{ended[1]} of {ended[0]} was due"
         if said.kind == Kind.PHASE_CHANGED:
-            self.phase = said.phase or ""
-            return None
+            return self.change_phase(said)
+        if self.is_interrupted:
+            return "a call was due"
         if said.kind in (Kind.ORDER_CANCELLED, Kind.ORDER_EXPIRED):
             return self.end(said)
         return self.replay_event(said)
 
+    def change_phase(self, said: Said) -> str | None:
+        ends = self.phase == Phase.CALL and said.phase != Phase.HALTED
+        if ends and not self.is_uncrossed and (wrong := self.uncross()):
+            return wrong
+        if self.due:
+            return "the trades of an auction were due"
+        if self.is_interrupted and said.phase != Phase.CALL:
+            return "a call was due"
+        self.is_uncrossed = self.is_interrupted = False
+        self.phase = said.phase or ""
+        self.call = self.calls.get(said.number)
+        if self.phase == Phase.CALL and self.call is None:
+            return "there is no auction of the call"
+        return None
+
+    def uncross(self) -> str | None:
+        """Expect the trades of the auction that ends the call."""
+        assert self.call is not None
+        self.is_uncrossed = True
+        orders = [*self.queues.orders.values()]
+        result = uncross(orders, self.call.reference_price, self.call.ticks)
+        if result.removed:
+            return f"{result.removed[0].order} would trade with its own user"
+        for buy, sell, quantity in result.fills:
+            for order in (buy, sell):
+                order.quantity -= quantity
+                self.due.append((order.order, result.price, quantity, order.quantity))
+        for order in orders:
+            if not order.quantity:
+                self.queues.remove(order.order)
+        return None
+
     def replay_event(self, said: Said) -> str | None:
-        if self.phase != Phase.CONTINUOUS:
+        if self.phase not in (Phase.CALL, Phase.CONTINUOUS):
             return f"the market is {self.phase}"
         order = said.order
         if said.kind == Kind.ORDER_AMENDED:
@@ -107,7 +148,17 @@ class Replay:
                 return None
             self.queues.remove(order)
         taker = Resting(order, said.user, said.side, said.price, said.remaining)
-        match = self.queues.match(taker, said.time_in_force)
+        if self.phase == Phase.CALL:
+            self.queues.add(taker)
+            return None
+        band = None
+        if said.reason == OUTSIDE_BAND:
+            call = self.calls[min(began for began in self.calls if began > said.number)]
+            band = (call.lowest or 0, call.highest or 0)
+        match = self.queues.match(taker, said.time_in_force, band=band)
+        if match.is_outside != (said.reason == OUTSIDE_BAND):
+            return "no order stands outside the bands"
+        self.is_interrupted = match.is_outside
         if said.time_in_force == TimeInForce.FOK and not match.left:
             self.whole = said, taker, match
         else:
@@ -127,9 +178,12 @@ class Replay:
         self.queues.apply(taker, match)
 
     def trade(self, said: Said) -> str | None:
-        if self.phase != Phase.CONTINUOUS:
+        if self.phase == Phase.CALL:
+            if not self.is_uncrossed and (wrong := self.uncross()):
+                return wrong
+        elif self.phase != Phase.CONTINUOUS:
             return f"the market is {self.phase}"
-        if said.expires_at is not None and said.expires_at <= said.at:
+        elif said.expires_at is not None and said.expires_at <= said.at:
             return "the order had expired"
         if not self.due:
             return "no trade was due"
@@ -140,7 +194,7 @@ class Replay:
     def end(self, said: Said) -> str | None:
         if said.order not in self.queues.orders:
             return "the order is not open"
-        if said.reason in list(Stop):
+        if said.reason in list(Stop) and self.phase != Phase.CALL:
             return f"{said.reason} of a resting order"
         resting = self.queues.remove(said.order)
         if resting.quantity != said.remaining:

@@ -15,7 +15,13 @@ from marketdata.trading.fees import NO_FEE, Fee, OrderFees, Terms
 from marketdata.trading.in_force import TimeInForce
 from marketdata.trading.limits import Taken
 from marketdata.trading.locked import Book, Cash, Client
-from marketdata.trading.models import Execution, Order, OrderEvent, OrderStatus
+from marketdata.trading.models import (
+    Execution,
+    Order,
+    OrderEvent,
+    OrderStatus,
+    Phase,
+)
 from marketdata.trading.queues import BUY, Queues
 
 Event = OrderEvent.Kind
@@ -61,7 +67,8 @@ class Round:
     """A market and the holdings of possible traders, after the orders so far.
 
     `at` is the time of all checks and records; `moved` is that of ledger entries.
-    `taken` knows the partners that have limits.
+    `taken` knows the partners that have limits. `interrupted` is the message after
+    which a call began.
     """
 
     book: Book
@@ -86,6 +93,7 @@ class Round:
         self.executions: list[Execution] = []
         self.steps: list[Step] = []
         self.message = 1
+        self.interrupted: int | None = None
 
     @property
     def ledger(self) -> LockedLedger:
@@ -160,6 +168,12 @@ class Round:
         )
         self.decide(kind, order, reason=reason)
         self.tell(order)
+
+    def interrupt(self) -> None:
+        """Begin a call after the present message."""
+        self.interrupted = self.message
+        self.book.phase = Phase.CALL
+        self.book.event += 1
 
     def end_message(self) -> None:
         """Close a message of the book's log: the changes by one order."""

@@ -74,7 +74,7 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "each level of the book equals Σ open orders at its price",
+        "each level of a book that is shown equals Σ open orders at its price",
         f"""
         SELECT count(*), count(*) FILTER (WHERE l.quantity IS DISTINCT FROM o.units)
         FROM (
@@ -86,7 +86,8 @@ INVARIANTS = (
         FULL JOIN (
             SELECT token_id, side, limit_price AS price,
                 sum(quantity - filled) AS units
-            FROM trading_order WHERE {OPEN} GROUP BY 1, 2, 3
+            FROM trading_order JOIN trading_market m USING (token_id)
+            WHERE {OPEN} AND m.shows_book GROUP BY 1, 2, 3
         ) o USING (token_id, side, price)
         """,
     ),
@@ -101,7 +102,10 @@ INVARIANTS = (
         FROM (
             SELECT x.*, EXISTS (SELECT FROM marketdata_trade t
                 WHERE t.token_id = x.token_id AND t.sequence = x.sequence
-                    AND t.price_cents = x.price AND t.quantity = x.quantity) AS is_tape
+                    AND t.price_cents = x.price AND t.quantity = x.quantity)
+                -- The tape shows an auction once all of it has settled.
+                OR EXISTS (SELECT FROM trading_auction a WHERE a.token_id = x.token_id
+                    AND a.ended IS NULL AND x.sequence > a.first_trade) AS is_tape
             FROM trading_execution x
         ) x
         FULL JOIN (SELECT * FROM issuers_ledgertransaction WHERE kind = 'TRADE') l
@@ -215,6 +219,19 @@ INVARIANTS = (
                 SELECT sell_order_id, price, quantity FROM trading_execution
             ) sides GROUP BY id
         ) x ON x.id = o.id
+        """,
+    ),
+    Invariant(
+        "an auction executes its fills as they are listed, at its price",
+        """
+        SELECT count(*), count(*) FILTER (WHERE (x.buy_order_id = f.buy_order_id
+            AND x.sell_order_id = f.sell_order_id AND x.quantity = f.quantity
+            AND x.price = a.price AND x.aggressor IS NULL) IS NOT TRUE)
+        FROM trading_auction a
+        JOIN trading_auctionfill f ON f.token_id = a.token_id AND f.began = a.began
+            AND f.place <= a.settled
+        LEFT JOIN trading_execution x ON x.token_id = a.token_id
+            AND x.sequence = a.first_trade + f.place
         """,
     ),
     Invariant(

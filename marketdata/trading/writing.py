@@ -29,7 +29,7 @@ def write(of: Round) -> None:
         return
     is_priced = bool(of.executions) and is_price_taken(of)
     paid: list[int] = []
-    for steps in calls(of.steps):
+    for steps in parts(of):
         [(event, trade, entry, payments)] = fetch(
             WRITE, arguments(of, steps, is_priced), tuple
         )
@@ -40,6 +40,15 @@ def write(of: Round) -> None:
     for execution, payment in zip(of.executions, paid, strict=True):
         execution.cash_transaction = payment
     transaction.on_commit(partial(notify, of.book.token_id))
+
+
+def parts(of: Round) -> Iterator[Sequence[Step]]:
+    """The steps by call: what interrupts a market is the last step of its call."""
+    end = len(of.steps)
+    if of.interrupted is not None:
+        end = sum(step.message <= of.interrupted for step in of.steps)
+    yield from calls(of.steps[:end])
+    yield from calls(of.steps[end:])
 
 
 def calls(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:

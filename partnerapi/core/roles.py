@@ -171,6 +171,8 @@ APPLICATION: Mapping[str, str] = {
     "register_entry_lines": READ,
     "register_price_lines": READ,
     "staff_log": READ,
+    "trading_auction": READ,
+    "trading_auctionfill": READ,
     "trading_bust": READ,
     "trading_canceltimer": READ,
     "trading_clocklease": ALL,

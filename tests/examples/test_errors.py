@@ -144,13 +144,18 @@ def states(
         tamper("UPDATE trading_order SET created_at = created_at + interval '1 hour'")
         return ids
 
-    def offered() -> dict[str, str]:
+    def offered(price: int = 3_500) -> dict[str, str]:
         ids = on_market()
         [seller] = new_clients(1)
         token = Token.objects.get(pk=ids["Token"])
         give(token, {seller: 5})
-        offer = Request(seller.pk, SELL, 5, 3_500, seller.partner.login)
+        offer = Request(seller.pk, SELL, 5, price, seller.partner.login)
         market.place_each(token.pk, [offer])
+        return ids
+
+    def called() -> dict[str, str]:
+        ids = on_market()
+        phases.change_phase(UUID(ids["Token"]), Phase.CALL, asker())
         return ids
 
     def full_market() -> dict[str, str]:
@@ -195,6 +200,8 @@ def states(
         "TRANSFER_REFUSED": with_rule,
         "THROTTLED": spend_the_time,
         "WOULD_TRADE": offered,
+        "ONLY_RESTING_ORDERS": called,
+        "OUTSIDE_BAND": lambda: offered(4_400),
         "TIMEOUT": set_to("PARTNER_API_MAX_SECONDS", 0),
         "TOO_MANY_EXPORTS": lambda: monkeypatch.setattr(creation, "MOST_KEPT", 0),
         "TOO_MANY_WEBHOOKS": lambda: monkeypatch.setattr(changes, "MOST_OF_KEY", 0),

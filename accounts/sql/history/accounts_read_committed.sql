@@ -17,9 +17,10 @@
 --     register_keep_judged, register_keep_token, register_keep_user, register_note,
 --     register_open_accounts, register_read, register_states, register_write,
 --     sign_in_make_codes, sign_in_reset, sign_in_use_code, trading_announce,
---     trading_block, trading_change_phase, trading_lock, trading_lock_markets,
---     trading_open, trading_set_parameters, trading_set_tariff, trading_sweep,
---     trading_undo, update_industry_of_issuers
+--     trading_block, trading_change_phase, trading_indicate, trading_lock,
+--     trading_lock_markets, trading_open, trading_set_parameters, trading_set_tariff,
+--     trading_settle, trading_sweep, trading_uncross, trading_undo,
+--     update_industry_of_issuers
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.accounts_read_committed()
 RETURNS void LANGUAGE plpgsql STABLE

@@ -8,8 +8,9 @@
 -- called by: accounts_write, binds_end_grant, binds_enter, binds_grant, cash_tell,
 --     cash_tell_unassigned, events_announce_articles, events_article_changed,
 --     events_figures_changed, events_number, keys_enter, keys_narrow, register_enter,
---     trading_announce, trading_block, trading_change_phase, trading_release,
---     trading_set_parameters, trading_tell_registers, trading_undo, trading_write
+--     trading_announce, trading_block, trading_call, trading_change_phase,
+--     trading_indicate, trading_release, trading_set_parameters, trading_settle,
+--     trading_tell_registers, trading_undo, trading_write
 -- locks: events by grants (advisory), events by grants (advisory, shared),
 --     issuers_eventhead (FOR NO KEY UPDATE)
 CREATE OR REPLACE FUNCTION public.events_write(
@@ -117,8 +118,8 @@ BEGIN
         SELECT partner_id, type,
             CASE WHEN type IN ('LEGACY_SHARES_DELIVERED', 'REGISTER_CHANGED')
                 THEN issuer_id END,
-            CASE WHEN type IN ('MARKET_PARAMETERS_CHANGED', 'MARKET_PHASE_CHANGED',
-                'TOKEN_PRICE_CHANGED') THEN token_id END, count(*)
+            CASE WHEN type IN ('AUCTION_INDICATED', 'MARKET_PARAMETERS_CHANGED',
+                'MARKET_PHASE_CHANGED', 'TOKEN_PRICE_CHANGED') THEN token_id END, count(*)
         FROM numbered GROUP BY 1, 2, 3, 4
         ON CONFLICT (partner_id, type, issuer_id, token_id)
         DO UPDATE SET number = c.number + excluded.number

@@ -99,7 +99,7 @@ class Inquiries:
                 known += f"48={code}\x0122={named.source}\x01"
         else:
             status = status_of(found, True, self.feed.lag)
-            known, figures = identity(found), figures_of(found)
+            known, figures = identity(found), figures_of(found, status.indication)
         body = security_status(known, status, timezone.now(), request_id, figures)
         return Reply(status.code, "f", [body])
 
@@ -114,7 +114,8 @@ class Inquiries:
 
 def unsolicited_status(book: LiveBook, status: TradingStatus) -> str:
     """f of a book that is subscribed."""
-    figures = "" if status.code == NOT_AVAILABLE else figures_of(book)
+    hides = status.code == NOT_AVAILABLE
+    figures = "" if hides else figures_of(book, status.indication)
     return security_status(identity(book), status, timezone.now(), figures=figures)
 
 

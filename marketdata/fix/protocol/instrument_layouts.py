@@ -159,13 +159,28 @@ LAYOUTS = (
             Tag(
                 326,
                 "SecurityTradingStatus",
-                "2: halted, orders rest and do not trade. 17: ready to trade. 18: "
+                "2: halted, orders rest and do not trade. 5: a call, with the price at "
+                "which it would end. 17: ready to trade. 18: "
                 "not available; the market is closed, the token left it, or you may "
                 "no longer see it. 20: unknown; the book may be out of date, or the "
-                "symbol does not exist.",
+                "symbol does not exist. 21: a call, in which nothing would trade.",
             ),
-            Tag(332, "HighPx", "Highest price of the trading day.", False, TRADED),
-            Tag(333, "LowPx", "Lowest price of the trading day.", False, TRADED),
+            Tag(330, "BuyVolume", "Units bid at this price.", False, "with 326=5"),
+            Tag(331, "SellVolume", "Units offered at this price.", False, "with 326=5"),
+            Tag(
+                332,
+                "HighPx",
+                "Highest price of the trading day; with 326=5, the price of the call.",
+                False,
+                TRADED,
+            ),
+            Tag(
+                333,
+                "LowPx",
+                "Lowest price of the trading day; with 326=5, the price of the call.",
+                False,
+                TRADED,
+            ),
             Tag(31, "LastPx", "Price of the last trade.", False, TRADED),
             Tag(60, "TransactTime", "Time of this status, UTC."),
             Tag(58, "Text", "The reason in words.", False, "unless 326=17"),

@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 from marketdata.fix.protocol.wire import plain, utc_timestamp
 
-HALTED, READY, NOT_AVAILABLE, UNKNOWN = "2", "17", "18", "20"
+HALTED, INDICATED, READY, NOT_AVAILABLE, UNKNOWN, CALL = (
+    "2", "5", "17", "18", "20", "21",
+)  # fmt: skip
 """SecurityTradingStatus(326)."""
 SESSION_UNKNOWN, OPEN, REQUEST_REJECTED = "0", "2", "6"
 """TradSesStatus(340)."""
@@ -17,11 +19,20 @@ DAY_SESSION = "DAY"
 """TradingSessionID(336): there is one session, all day."""
 
 
+class Indication(NamedTuple):
+    """What a call would end with now: its price in cents, the units of both sides."""
+
+    price: int
+    bid: int
+    offered: int
+
+
 class TradingStatus(NamedTuple):
     """SecurityTradingStatus(326), and the reason; "": none is needed."""
 
     code: str
     text: str = ""
+    indication: Indication | None = None
 
 
 def security_status(
@@ -31,7 +42,9 @@ def security_status(
     request_id: str = "",
     figures: str = "",
 ) -> str:
-    """f: without a `request_id` it is unsolicited; `figures` are 332, 333 and 31."""
+    """f: without a `request_id` it is unsolicited; `figures` are 332, 333 and 31, after
+    330 and 331 of a call.
+    """
     asked = f"324={request_id}\x01" if request_id else ""
     unsolicited = "N" if request_id else "Y"
     text = f"58={plain(status.text)}\x01" if status.text else ""

@@ -2,9 +2,10 @@
 -- is due; else in the name of a member of staff with the right or, where a market that
 -- is halted reopens with an approval, of the person that filed or decided it. The
 -- session says which phase follows, and when: `follows` and `follows_at` do not count.
--- What staff close stays closed until the next session begins. The first opening by new
--- parameters ends the orders that they no longer admit.
--- called by: application
+-- What staff close stays closed until the next session begins. A call ends by its
+-- auction, or is halted before. The first opening by new parameters ends the orders that
+-- they no longer admit.
+-- called by: application, trading_settle
 -- raises: restrict_violation
 -- locks: marketdata_orderbookhead (FOR NO KEY UPDATE)
 CREATE OR REPLACE FUNCTION public.trading_change_phase(
@@ -27,15 +28,18 @@ DECLARE
     used uuid;
     opens_now boolean;
     first_opening timestamptz;
+    auction trading_auction;
 BEGIN
     PERFORM accounts_read_committed();
     PERFORM FROM marketdata_orderbookhead
         WHERE token_id = token FOR NO KEY UPDATE;
     SELECT * INTO market FROM trading_market WHERE token_id = token;
     IF NOT coalesce(CASE market.phase
-            WHEN 'CLOSED' THEN wanted IN ('CONTINUOUS', 'HALTED')
-            WHEN 'CONTINUOUS' THEN wanted IN ('CLOSED', 'HALTED')
-            WHEN 'HALTED' THEN wanted IN ('CONTINUOUS', 'CLOSED') END, FALSE) THEN
+            WHEN 'CLOSED' THEN wanted IN ('CALL', 'CONTINUOUS', 'HALTED')
+            WHEN 'CALL' THEN wanted IN ('CONTINUOUS', 'CLOSED', 'HALTED')
+            WHEN 'CONTINUOUS' THEN wanted IN ('CALL', 'CLOSED', 'HALTED')
+            WHEN 'HALTED' THEN wanted IN ('CALL', 'CONTINUOUS', 'CLOSED') END, FALSE)
+        THEN
         RAISE EXCEPTION 'A market that is % does not become %.', market.phase, wanted
             USING ERRCODE = 'restrict_violation';
     END IF;
@@ -47,8 +51,18 @@ BEGIN
             'phase', wanted, 'halted', market.last_phase_event), NULL, NULL, NULL);
     END IF;
     changed_at := greatest(market.last_at, clock_timestamp());
+    SELECT * INTO auction FROM trading_auction a
+        WHERE a.token_id = token AND market.phase = 'CALL'
+            AND a.began = market.last_phase_event;
+    IF market.phase = 'CALL' AND (CASE wanted
+            WHEN 'HALTED' THEN auction.fills IS NOT NULL
+            ELSE changed_by <> 'market' END) THEN
+        RAISE EXCEPTION 'A call ends by its auction, and is not halted once that has '
+            'begun.' USING ERRCODE = 'restrict_violation';
+    END IF;
     IF changed_by = 'market' THEN
-        IF (market.next_phase = wanted AND market.next_phase_at <= changed_at)
+        IF (CASE market.phase WHEN 'CALL' THEN auction.settled = auction.fills
+            ELSE market.next_phase = wanted AND market.next_phase_at <= changed_at END)
             IS NOT TRUE THEN
             RAISE EXCEPTION 'A market enters its next phase by the clock, once that is '
                 'due: it is not %.', wanted USING ERRCODE = 'restrict_violation';
@@ -79,7 +93,7 @@ BEGIN
     follows_at := NULL;
     IF wanted <> 'HALTED' THEN
         SELECT s.opens_at, s.closes_at,
-            s.is_open AND (wanted = 'CONTINUOUS' OR changed_by = 'market')
+            s.is_open AND (wanted IN ('CALL', 'CONTINUOUS') OR changed_by = 'market')
         INTO opens_at, closes_at, opens_now
         FROM trading_session(market.session_opens, market.session_closes,
             market.weekdays_only, market.holidays, changed_at) s;
@@ -88,20 +102,30 @@ BEGIN
         ELSIF opens_now THEN
             opens_at := changed_at;
         END IF;
-        IF wanted = 'CONTINUOUS' AND opens_at > changed_at THEN
-            RAISE EXCEPTION 'A market is CONTINUOUS in its session, which begins at %.',
+        IF wanted IN ('CALL', 'CONTINUOUS') AND opens_at > changed_at THEN
+            RAISE EXCEPTION 'A market is % in its session, which begins at %.', wanted,
                 opens_at USING ERRCODE = 'restrict_violation';
         END IF;
-        IF wanted = 'CONTINUOUS' THEN
+        IF wanted = 'CALL' THEN
+            PERFORM trading_call(token, changed_at, changed_at + interval '270 s',
+                closes_at, refers_to, NULL, NULL, why, changed_by);
+            IF first_opening IS NOT NULL THEN
+                PERFORM trading_end_off(token, changed_at);
+            END IF;
+            RETURN;
+        ELSIF wanted = 'CONTINUOUS' THEN
             follows := 'CLOSED';
             follows_at := closes_at;
         ELSE
-            follows := 'CONTINUOUS';
+            -- Orders that may cross trade at an auction first.
+            follows := CASE WHEN market.shows_book THEN 'CONTINUOUS' ELSE 'CALL' END;
             follows_at := opens_at;
         END IF;
     END IF;
     UPDATE trading_market SET phase = wanted, phase_since = changed_at,
         next_phase = follows, next_phase_at = follows_at,
+        session_ends_at = CASE wanted WHEN 'CONTINUOUS' THEN follows_at END,
+        last_price = CASE wanted WHEN 'CONTINUOUS' THEN refers_to ELSE last_price END,
         reference_price = CASE wanted WHEN 'CONTINUOUS' THEN refers_to
             ELSE reference_price END,
         halt_reason = CASE wanted WHEN 'HALTED' THEN why ELSE '' END,
@@ -112,11 +136,14 @@ BEGIN
         at)
     VALUES (token, market.last_event, 'PHASE_CHANGED', market.reference_price, wanted,
         why, changed_by, changed_at);
+    UPDATE trading_auction a SET ended = market.last_event
+        WHERE a.token_id = token AND a.began = auction.began;
     -- One of the market's log: a transaction may have several.
     PERFORM events_write(ARRAY['ALL'], NULL, ARRAY['MARKET_PHASE_CHANGED'],
         ARRAY[token], NULL, ARRAY[token], NULL,
-        order_events => ARRAY[market.last_event], reasons => ARRAY[wanted]);
-    IF wanted IN ('CALL', 'CONTINUOUS') AND first_opening IS NOT NULL THEN
+        order_events => ARRAY[market.last_event], prices => ARRAY[auction.price],
+        quantities => ARRAY[auction.quantity], reasons => ARRAY[wanted]);
+    IF wanted = 'CONTINUOUS' AND first_opening IS NOT NULL THEN
         PERFORM trading_end_off(token, changed_at);
     END IF;
 END $$;

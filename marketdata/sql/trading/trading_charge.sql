@@ -1,8 +1,8 @@
 -- Computes the fees that follow from a market's events since one of them, and keeps what
 -- each order has paid and reserves. New orders get the tariff in force, which they keep.
--- A sell pays from the proceeds of a fill: what these do not cover is paid with its next
+-- In an auction both orders have rested: both trade as makers. A sell pays from the proceeds of a fill: what these do not cover is paid with its next
 -- fills. Returns what becomes reserved or free, and the payments by their trades.
--- called by: trading_write
+-- called by: trading_settle, trading_write
 CREATE OR REPLACE FUNCTION public.trading_charge(
     of_token uuid, since_event bigint, judged_at timestamp with time zone
 )
@@ -16,6 +16,9 @@ SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
+DECLARE
+    is_call boolean := (SELECT m.phase = 'CALL' FROM trading_market m
+        WHERE m.token_id = of_token);
 BEGIN
     INSERT INTO trading_orderfee (order_id, tariff_id, maker_value, taker_value, paid,
         reserved)
@@ -36,7 +39,8 @@ BEGIN
         SELECT e.order_id, e.number, e.trade, e.actor,
             CASE WHEN e.trade IS NULL THEN 0 ELSE e.price::numeric * e.quantity END
                 AS value,
-            coalesce(lag(e.trade) OVER (ORDER BY e.number) = e.trade, FALSE) AS takes
+            coalesce(lag(e.trade) OVER (ORDER BY e.number) = e.trade, FALSE)
+                AND NOT is_call AS takes
         FROM trading_orderevent e
         WHERE e.token_id = of_token AND e.number > since_event
     ), traded AS (

@@ -1,5 +1,5 @@
 -- Judges what is recorded of an internal market: the levels are its OPEN orders, the
--- tape its executions.
+-- tape its executions. A book that is not shown has none.
 -- called by: marketdata_record
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.trading_judge_book(
@@ -18,10 +18,11 @@ DECLARE
 BEGIN
     SELECT format('token %s, side %s, %s cents', of_token, c.side, c.price) INTO wrong
     FROM (SELECT DISTINCT c.side, c.price FROM unnest(sides, prices) AS c (side, price)) c
+    JOIN trading_market m ON m.token_id = of_token
     CROSS JOIN LATERAL (
         SELECT coalesce(sum(o.quantity - o.filled), 0) AS units FROM trading_order o
         WHERE o.token_id = of_token AND o.side = c.side AND o.limit_price = c.price
-            AND o.status = 'OPEN'
+            AND o.status = 'OPEN' AND m.shows_book
     ) s
     WHERE s.units <> coalesce((
         SELECT b.quantity FROM marketdata_booklevel b WHERE b.token_id = of_token

@@ -15,6 +15,8 @@ AS $$
 #variable_conflict use_column
 DECLARE
     wrong text;
+    is_call boolean := (SELECT m.phase = 'CALL' FROM trading_market m
+        WHERE m.token_id = of_token);
 BEGIN
     SELECT format('%s of order %s', e.reason, o.id) INTO wrong
     FROM trading_orderevent e
@@ -57,7 +59,14 @@ BEGIN
         WHEN 'FILL_OR_KILL' THEN e.actor = p.login AND o.time_in_force = 'FOK'
             AND o.filled = 0 AND NOT trading_could_fill(of_token, o.id, e.number,
                 since_event, judged_at)
-        WHEN 'SELF_TRADE' THEN e.actor = p.login AND EXISTS (
+        WHEN 'SELF_TRADE' THEN CASE WHEN is_call THEN e.actor = 'market' AND EXISTS (
+            SELECT FROM trading_order q WHERE q.user_id = o.user_id
+                AND q.token_id = of_token AND q.side <> o.side
+                AND CASE o.side WHEN 0 THEN q.limit_price <= o.limit_price
+                    ELSE q.limit_price >= o.limit_price END
+                AND q.priority < o.priority AND (q.status = 'OPEN'
+                    OR q.last_event > since_event))
+            ELSE e.actor = p.login AND EXISTS (
             SELECT FROM trading_orderevent n WHERE n.token_id = of_token
                 AND n.number > since_event AND n.order_id = o.id
                 AND n.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED'))
@@ -68,7 +77,7 @@ BEGIN
                     ELSE q.limit_price >= o.limit_price END
                 AND q.priority < e.number AND (q.status = 'OPEN' OR EXISTS (
                     SELECT FROM trading_orderevent n WHERE n.token_id = of_token
-                        AND n.number > e.number AND n.order_id = q.id)))
+                        AND n.number > e.number AND n.order_id = q.id))) END
         WHEN 'ACCOUNT_NOT_ACTIVE' THEN (SELECT a.status <> 'ACTIVE'
             FROM accounts_account a WHERE a.id = o.account_id)
         ELSE EXISTS (
@@ -122,7 +131,28 @@ BEGIN
                 SELECT FROM register_judge(of_token, 'TRADE', m.gives, m.takes,
                     least(o.quantity - o.filled, t.quantity), judged_at, FALSE,
                     b.given - c.took, 0, b.taken + c.gave, h.supply, h.holder_count,
-                    h.holder_count + 1)))
+                    h.holder_count + 1))
+            UNION ALL
+            -- In an auction, with all that its holder and others would have bought.
+            SELECT FROM issuers_tokenledgerhead h
+            LEFT JOIN issuers_holderbalance b ON b.token_id = of_token
+                AND b.account_id = o.ledger_account_id
+            CROSS JOIN LATERAL (
+                SELECT count(DISTINCT x.ledger_account_id) AS buyers,
+                    sum(CASE WHEN x.ledger_account_id = o.ledger_account_id
+                        THEN x.quantity - x.filled ELSE 0 END) AS units
+                FROM trading_order x
+                WHERE x.token_id = of_token AND x.side = o.side
+                    AND (x.status = 'OPEN' OR x.last_event > since_event)
+            ) q
+            WHERE is_call AND e.reason = 'NOT_ELIGIBLE' AND e.actor = 'market'
+                AND h.token_id = of_token AND EXISTS (
+                SELECT FROM register_judge(of_token, 'TRADE',
+                    CASE o.side WHEN 1 THEN o.ledger_account_id END,
+                    CASE o.side WHEN 0 THEN o.ledger_account_id END, q.units,
+                    judged_at, FALSE, coalesce(b.balance, 0), 0, coalesce(b.balance, 0),
+                    h.supply, h.holder_count, h.holder_count
+                        + CASE o.side WHEN 0 THEN q.buyers ELSE 0 END)))
         END IS NOT TRUE
     LIMIT 1;
     IF FOUND THEN

@@ -24,7 +24,8 @@ BEGIN
         FROM trading_orderevent e
         WHERE e.token_id = of_token AND e.number > since_event
     ), stopped AS MATERIALIZED (
-        SELECT e.order_id FROM events e WHERE e.reason IN ('FILL_OR_KILL', 'SELF_TRADE')
+        SELECT e.order_id FROM events e
+        WHERE e.reason IN ('FILL_OR_KILL', 'SELF_TRADE', 'OUTSIDE_BAND')
     ), met AS MATERIALIZED (
         -- A maker's price is lower the better it is, on both sides.
         SELECT x.sequence, t.id AS taker, t.priority AS came, m.priority, m.side,

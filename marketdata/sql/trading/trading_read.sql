@@ -2,7 +2,8 @@
 -- its ledger, the clients, the best `most` resting orders of each side up to the units
 -- wanted, units and cash of all these, and what the requests are compared with. `own`
 -- are orders to amend. With `holds`, after it has locked them. Without, it locks and
--- writes nothing; a client without a ledger account then has account 0. NULL: no market.
+-- writes nothing; a client without a ledger account then has account 0. `is_over`: a
+-- call that takes orders no more. NULL: no market.
 -- called by: application
 -- raises: restrict_violation
 -- locks: accounts_account (FOR SHARE), accounts_cashhead (FOR NO KEY UPDATE),
@@ -38,6 +39,9 @@ DECLARE
     reached uuid[];
     fees_account bigint;
     is_bound boolean;
+    is_call boolean;
+    is_shown boolean;
+    last_price bigint;
 BEGIN
     IF holds THEN
         IF current_setting('transaction_isolation') <> 'read committed' THEN
@@ -78,10 +82,10 @@ BEGIN
                 clock, l.last_effective_at, l.last_price_at) END),
         greatest(m.last_at, CASE WHEN holds THEN clock ELSE greatest(
             clock, l.last_effective_at, l.last_price_at) END),
-        m.fees_account_id,
+        m.fees_account_id, m.phase = 'CALL', m.shows_book, m.last_price,
         json_build_array(m.holidays, m.tick_floors, m.tick_steps, m.most_value,
             m.most_units, m.dynamic_band_bps, m.model, m.fixings)
-    INTO head, judged_at, fees_account, parameters
+    INTO head, judged_at, fees_account, is_call, is_shown, last_price, parameters
     FROM marketdata_orderbookhead h
     JOIN trading_market m ON m.token_id = h.token_id
     JOIN issuers_tokenledgerhead l ON l.token_id = h.token_id
@@ -93,12 +97,12 @@ BEGIN
     WITH found AS MATERIALIZED (
         (SELECT o.* FROM trading_order o
         WHERE o.token_id = of_token AND o.side = 1 AND o.status = 'OPEN'
-            AND o.limit_price <= bid
+            AND o.limit_price <= bid AND NOT is_call
         ORDER BY o.limit_price, o.priority LIMIT most)
         UNION ALL
         (SELECT o.* FROM trading_order o
         WHERE o.token_id = of_token AND o.side = 0 AND o.status = 'OPEN'
-            AND o.limit_price >= ask
+            AND o.limit_price >= ask AND NOT is_call
         ORDER BY o.limit_price DESC, o.priority LIMIT most)
     ), ranked AS MATERIALIZED (
         SELECT f.*, row_number() OVER by_place AS place,
@@ -166,7 +170,11 @@ BEGIN
         WHERE r.id = ANY (own) AND r.token_id = of_token;
     END IF;
     RETURN json_build_object(
-        'head', head, 'parameters', parameters,
+        'head', head, 'parameters', parameters, 'last_price', last_price,
+        'is_over', is_call AND NOT EXISTS (
+            SELECT FROM trading_market m JOIN trading_auction a
+                ON a.token_id = m.token_id AND a.began = m.last_phase_event
+            WHERE m.token_id = of_token AND a.ends_at > judged_at AND a.fills IS NULL),
         'makers', coalesce(makers, '[]'), 'ends', coalesce(ends, '{}'),
         'clients', coalesce(clients, '[]'), 'own', coalesce(own_orders, '[]'),
         'blocked', CASE WHEN EXISTS (
@@ -215,12 +223,19 @@ BEGIN
         'cash', (
             SELECT json_agg(json_build_array(h.cash_account_id, h.balance, h.reserved))
             FROM accounts_cashhead h WHERE h.cash_account_id = ANY (heads)),
-        'levels', (
+        'levels', CASE WHEN is_shown THEN (
             SELECT json_agg(json_build_array(b.side, b.price_cents, b.quantity))
             FROM (SELECT DISTINCT w.side, w.price
                 FROM unnest(sides, prices) AS w (side, price)) w
             JOIN marketdata_booklevel b ON b.token_id = of_token AND b.side = w.side
-                AND b.price_cents = w.price),
+                AND b.price_cents = w.price) ELSE (
+            SELECT json_agg(json_build_array(l.side, l.price, l.units)) FROM (
+                SELECT o.side, o.limit_price AS price, sum(o.quantity - o.filled) AS units
+                FROM (SELECT DISTINCT w.side, w.price
+                    FROM unnest(sides, prices) AS w (side, price)) w
+                JOIN trading_order o ON o.token_id = of_token AND o.side = w.side
+                    AND o.limit_price = w.price AND o.status = 'OPEN'
+                GROUP BY o.side, o.limit_price) l) END,
         'used', (
             SELECT json_agg(json_build_array(o.account_id, o.client_order_id, o.id))
             FROM unnest(accounts, client_ids) AS w (account, client_id)

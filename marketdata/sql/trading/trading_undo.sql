@@ -176,7 +176,11 @@ BEGIN
     SELECT of_token, event + s.side, 'TRADE_BUSTED', s.id, trade.price, trade.quantity,
         of_trade, why, requested_by, at
     FROM (VALUES (0, buy.id), (1, sell.id)) AS s (side, id) ORDER BY s.side;
-    UPDATE trading_market m SET last_event = event + 1, last_at = at
+    UPDATE trading_market m SET last_event = event + 1, last_at = at,
+        last_price = coalesce((SELECT x.price FROM trading_execution x
+            WHERE x.token_id = of_token AND NOT EXISTS (SELECT FROM trading_bust b
+                WHERE b.token_id = x.token_id AND b.sequence = x.sequence)
+            ORDER BY x.sequence DESC LIMIT 1), m.last_price)
         WHERE m.token_id = of_token;
     PERFORM events_write(NULL, ARRAY[buy.partner_id, sell.partner_id],
         ARRAY['TRADE_BUSTED', 'TRADE_BUSTED'], ARRAY[buy.id, sell.id], NULL,

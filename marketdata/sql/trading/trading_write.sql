@@ -66,6 +66,8 @@ DECLARE
     fee_actors text[];
     is_snapshot boolean := FALSE;
     last bigint;
+    interrupts boolean := coalesce('OUTSIDE_BAND' = ANY (reasons), FALSE);
+    base_price bigint;
 BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'This is done in a transaction that is READ '
@@ -86,9 +88,16 @@ BEGIN
             USING ERRCODE = 'restrict_violation';
     END IF;
     IF (market.phase = 'CONTINUOUS' AND (market.next_phase_at > judged_at) IS NOT FALSE)
-        IS NOT TRUE AND kinds && ARRAY['ORDER_ACCEPTED', 'ORDER_AMENDED',
-            'ORDER_TRADED'] THEN
-        RAISE EXCEPTION 'Orders are taken while the market is CONTINUOUS: %.', of_token
+        IS NOT TRUE AND (market.phase = 'CALL' AND EXISTS (
+            SELECT FROM trading_auction a WHERE a.token_id = of_token
+                AND a.began = market.last_phase_event AND a.fills IS NULL
+                AND (a.ends_at > judged_at
+                    OR NOT kinds && ARRAY['ORDER_ACCEPTED', 'ORDER_AMENDED']))
+            AND NOT 'ORDER_TRADED' = ANY (kinds)) IS NOT TRUE
+        AND (market.phase = 'CALL' OR kinds && ARRAY['ORDER_ACCEPTED', 'ORDER_AMENDED',
+            'ORDER_TRADED']) THEN
+        RAISE EXCEPTION 'Orders are taken while the market is CONTINUOUS or in a CALL, '
+            'and end before an auction binds them: %.', of_token
             USING ERRCODE = 'restrict_violation';
     END IF;
     SELECT h.last_seq INTO entry FROM issuers_tokenledgerhead h
@@ -105,6 +114,7 @@ BEGIN
             WHERE a.id = ANY (accounts) ORDER BY a.id FOR SHARE;
     END IF;
     fills := cardinality(array_positions(kinds, 'ORDER_TRADED'));
+    base_price := coalesce(market.last_price, market.reference_price);
     moved_at := least(judged_at, clock_timestamp());
     book_at := greatest(head.last_at, clock_timestamp());
 
@@ -193,7 +203,8 @@ BEGIN
                 n.priority_before) AS place,
             count(*) FILTER (WHERE n.kind = 'ORDER_AMENDED') OVER by_order AS amended,
             lead(n.number) OVER by_order IS NULL AS is_last,
-            n.reason IN ('IMMEDIATE_OR_CANCEL', 'FILL_OR_KILL', 'SELF_TRADE') AS stops
+            n.reason IN ('IMMEDIATE_OR_CANCEL', 'FILL_OR_KILL', 'SELF_TRADE',
+                'OUTSIDE_BAND') AS stops
         FROM numbered n
         WINDOW by_order AS (PARTITION BY n.id ORDER BY n.number)
     ), ends AS MATERIALIZED (
@@ -209,14 +220,16 @@ BEGIN
             version, last_event, client_order_id, created_at, updated_at)
         SELECT e.id, of_token, a.id, a.user_id, e.ledger_account, e.cash_account,
             a.partner_id, e.side, e.limit_price, e.quantity, e.filled, e.value,
-            in_force[e.nth], expiries[e.nth], e.status, nullif(e.reason, ''), e.place,
+            in_force[e.nth], expiries[e.nth], e.status,
+            CASE WHEN e.status IN ('CANCELLED', 'EXPIRED') THEN e.reason END, e.place,
             1, e.number, client_ids[e.nth], judged_at, judged_at
         FROM ends e JOIN accounts_account a ON a.id = accounts[e.nth]
         WHERE e.nth IS NOT NULL
     ), updated AS (
         UPDATE trading_order o SET limit_price = e.limit_price, quantity = e.quantity,
             filled = e.filled, filled_value = e.value, status = e.status,
-            status_reason = nullif(e.reason, ''), priority = e.place,
+            status_reason = CASE WHEN e.status IN ('CANCELLED', 'EXPIRED')
+                THEN e.reason END, priority = e.place,
             version = o.version + e.amended, last_event = e.number,
             updated_at = judged_at
         FROM ends e WHERE e.nth IS NULL AND o.id = e.id
@@ -284,7 +297,7 @@ BEGIN
             FROM moves m LEFT JOIN marketdata_booklevel b ON b.token_id = of_token
                 AND b.side = m.side AND b.price_cents = m.price
             GROUP BY m.message, m.side, m.price
-        ) c WHERE c.delta <> 0
+        ) c WHERE c.delta <> 0 AND market.shows_book
     )
     SELECT k.wrong, h.accounts, h.units, h.heads, h.cents,
         c.sides, c.prices, c.units, c.ends,
@@ -420,7 +433,8 @@ BEGIN
         ) l
         WHERE h.token_id = of_token;
     END IF;
-    UPDATE trading_market SET last_event = told, last_at = judged_at
+    UPDATE trading_market SET last_event = told, last_at = judged_at,
+        last_price = CASE fills WHEN 0 THEN market.last_price ELSE fill_prices[fills] END
         WHERE token_id = of_token;
 
     IF fills > 0 OR held_accounts IS NOT NULL THEN
@@ -494,6 +508,34 @@ BEGIN
                 'have not expired, at the price of the older and within the limit of '
                 'the newer: %.', wrong USING ERRCODE = 'restrict_violation';
         END IF;
+        -- The fills of one order come by rising distance from the price before it.
+        IF cardinality(new_orders) > 1 OR greatest(abs(fill_prices[1] - base_price),
+                abs(fill_prices[fills] - base_price))
+                > base_price * market.dynamic_band_bps / 10000
+            OR greatest(abs(fill_prices[1] - market.reference_price),
+                abs(fill_prices[fills] - market.reference_price))
+                > market.reference_price * market.collar_bps / 10000 THEN
+            SELECT x.taker INTO wrong FROM (
+                SELECT t.*, first_value(t.before) OVER (
+                    PARTITION BY t.taker ORDER BY t.place) AS base
+                FROM (
+                    SELECT u.price, u.place,
+                        CASE u.aggressor WHEN 0 THEN u.buy ELSE u.sell END AS taker,
+                        lag(u.price, 1, base_price) OVER (ORDER BY u.place) AS before
+                    FROM unnest(fill_prices, buys, sells, aggressors) WITH ORDINALITY
+                        AS u (price, buy, sell, aggressor, place)
+                ) t
+            ) x
+            WHERE abs(x.price - x.base) > x.base * market.dynamic_band_bps / 10000
+                OR abs(x.price - market.reference_price)
+                    > market.reference_price * market.collar_bps / 10000
+            LIMIT 1;
+            IF FOUND THEN
+                RAISE EXCEPTION 'A trade is within the bands around the last price and '
+                    'the reference price: %.', wrong
+                    USING ERRCODE = 'restrict_violation';
+            END IF;
+        END IF;
     END IF;
 
     IF kinds && ARRAY['ORDER_ACCEPTED', 'ORDER_AMENDED'] THEN
@@ -510,7 +552,8 @@ BEGIN
                 WHEN e.quantity > market.most_units THEN 'volume'
                 WHEN CASE WHEN e.kind = 'ORDER_AMENDED' THEN o.expires_at > judged_at
                     ELSE CASE o.time_in_force
-                    WHEN 'DAY' THEN o.expires_at = market.next_phase_at
+                    WHEN 'DAY' THEN o.expires_at
+                        = coalesce(market.session_ends_at, market.next_phase_at)
                     WHEN 'GTC' THEN o.expires_at = judged_at + interval '2160 hours'
                     WHEN 'GTD' THEN o.expires_at > judged_at
                         AND o.expires_at <= judged_at + interval '2160 hours'
@@ -544,8 +587,10 @@ BEGIN
             RAISE EXCEPTION 'The order breaks the rule of %: %.', rule, wrong
                 USING ERRCODE = 'restrict_violation';
         END IF;
-        PERFORM trading_judge_priority(of_token, market.last_event, head.last_trade,
-            judged_at);
+        IF market.phase = 'CONTINUOUS' THEN
+            PERFORM trading_judge_priority(of_token, market.last_event, head.last_trade,
+                judged_at);
+        END IF;
         IF EXISTS (SELECT FROM issuers_tokenrule r
                 WHERE r.token_id = of_token AND r.ended_at IS NULL)
             OR EXISTS (SELECT FROM issuers_restriction r WHERE r.ended_at IS NULL) THEN
@@ -577,10 +622,14 @@ BEGIN
         array_agg(e.remaining ORDER BY e.number), array_agg(e.trade ORDER BY e.number),
         array_agg(CASE WHEN e.kind IN ('ORDER_CANCELLED', 'ORDER_EXPIRED')
             THEN e.reason END ORDER BY e.number),
-        last => kinds && ARRAY['ORDER_ACCEPTED', 'ORDER_AMENDED'])
+        last => kinds && ARRAY['ORDER_ACCEPTED', 'ORDER_AMENDED'] AND NOT interrupts)
     FROM trading_orderevent e JOIN trading_order o ON o.id = e.order_id
     WHERE e.token_id = of_token AND e.number > market.last_event;
-    RETURN QUERY SELECT told, last, head.last_trade + fills, entry + fills, paid;
+    IF interrupts THEN
+        PERFORM trading_interrupt(of_token, market.last_event, base_price, judged_at);
+    END IF;
+    RETURN QUERY SELECT told + interrupts::integer, last, head.last_trade + fills,
+        entry + fills, paid;
 END $$;
 REVOKE ALL ON FUNCTION public.trading_write(uuid, timestamp with time zone, text[], uuid[],
     integer[], bigint[], bigint[], text[], text[], boolean, uuid[], uuid[], smallint[],

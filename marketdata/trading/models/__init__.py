@@ -4,6 +4,7 @@
 `busts` writes the events that bust a trade. Functions of the owner write every row.
 """
 
+from marketdata.trading.models.auctions import Auction, AuctionFill
 from marketdata.trading.models.controls import CancelTimer, OrderBlock, RefusedOrder
 from marketdata.trading.models.events import OrderEvent
 from marketdata.trading.models.executions import Bust, Execution
@@ -20,6 +21,8 @@ from marketdata.trading.models.parameters import (
 __all__ = [
     "PARAMETERS",
     "REASON_LENGTH",
+    "Auction",
+    "AuctionFill",
     "Bust",
     "CancelTimer",
     "ClockLease",

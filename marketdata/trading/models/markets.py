@@ -10,7 +10,7 @@ from partnerapi.core.constraints import check
 
 
 class Phase(models.TextChoices):
-    """CALL is reserved for auctions, which are not available yet."""
+    """In a CALL orders are collected, and trade at one price at its end."""
 
     CLOSED = "CLOSED", "Closed"
     CALL = "CALL", "Call"
@@ -24,6 +24,9 @@ class Market(Parameters):
     `phase`, `last_event` and `last_at` follow from the market's log. The parameters are
     those of the last MarketParameters that have begun: every order reads them with the
     market, and `trading_apply_parameters` alone copies them.
+
+    From the beginning of a call to its auction a market does not show its book: open
+    orders may cross, and the log of the book has no levels.
     """
 
     token = models.OneToOneField(
@@ -34,6 +37,13 @@ class Market(Parameters):
     next_phase = models.CharField(max_length=10, choices=Phase, null=True)
     next_phase_at = models.DateTimeField(null=True)
     reference_price = models.BigIntegerField(null=True, help_text="Euro cents.")
+    last_price = models.BigIntegerField(
+        null=True, help_text="Of the last trade, euro cents; null: the reference price."
+    )
+    shows_book = models.BooleanField(default=True, db_default=True)
+    session_ends_at = models.DateTimeField(
+        null=True, help_text="While it accepts orders: when those of the day end."
+    )
     last_event = models.BigIntegerField(default=0)
     last_phase_event = models.BigIntegerField(default=0)
     last_at = models.DateTimeField(help_text="Time of the last event.")
@@ -46,7 +56,8 @@ class Market(Parameters):
     class Meta:
         constraints = [
             check(
-                "market_phase_is_known", Q(phase__in=["CLOSED", "CONTINUOUS", "HALTED"])
+                "market_phase_is_known",
+                Q(phase__in=["CLOSED", "CALL", "CONTINUOUS", "HALTED"]),
             ),
             check(
                 "market_tick_and_lot_are_positive", Q(tick_cents__gt=0, lot_units__gt=0)
@@ -58,6 +69,10 @@ class Market(Parameters):
             check(
                 "market_trades_around_a_reference_price",
                 ~Q(phase="CONTINUOUS") | Q(reference_price__gt=0),
+            ),
+            check(
+                "market_trades_continuously_by_a_book_that_it_shows",
+                ~Q(phase="CONTINUOUS") | Q(shows_book=True),
             ),
         ]
         indexes = [

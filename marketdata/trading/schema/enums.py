@@ -76,8 +76,8 @@ MarketPhase = enumeration(
     "Phase of a market.",
     {
         Phase.CLOSED: "Orders can only be cancelled.",
-        Phase.CALL: "Orders are collected for an auction; reserved for a later "
-        "version.",
+        Phase.CALL: "Orders are collected for an auction: nothing trades before its "
+        "end, and the book is not shown.",
         Phase.CONTINUOUS: "Orders are accepted and matched continuously.",
         Phase.HALTED: "Halted by staff: orders can only be cancelled.",
     },
@@ -89,6 +89,7 @@ Liquidity = enumeration(
     {
         _Liquidity.MAKER: "The resting order, whose price applies.",
         _Liquidity.TAKER: "The incoming order, which matched a resting order.",
-        _Liquidity.AUCTION: "Traded in an auction; reserved for a later version.",
+        _Liquidity.AUCTION: "Traded in an auction, at its price. Both sides pay the "
+        "fee of a maker.",
     },
 )

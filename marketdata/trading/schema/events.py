@@ -3,12 +3,14 @@
 import graphene
 
 from issuers.models.events import EventType
+from marketdata.trading.models import Auction
 from marketdata.trading.schema.enums import MarketPhase, OrderStatusReason
 from marketdata.trading.schema.fills import fills_of_orders
 from marketdata.trading.schema.orders import Execution, Order, orders_of
+from partnerapi.graphql.cost import FOUND, Field
 from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.resolvers import column, needs
-from partnerapi.graphql.scalars import Uint64
+from partnerapi.graphql.scalars import Int64, Time, Uint64
 
 OF_ORDERS = [t for t in EventType if t.startswith(("ORDER_", "TRADE_"))]
 
@@ -34,6 +36,33 @@ def read_reasons(events, info):
     return [e.reason if e.type in OF_ORDERS else None for e in events]
 
 
+@needs("type", "remaining")
+def read_rests(events, info):
+    return [e.remaining if e.type in OF_ORDERS else None for e in events]
+
+
+@needs("type", "remaining")
+def read_imbalances(events, info):
+    is_indicated = EventType.AUCTION_INDICATED
+    return [e.remaining if e.type == is_indicated else None for e in events]
+
+
+@needs("type", "token_id", "order_event")
+def read_ends_of_calls(events, info):
+    wanted = {
+        (e.token_id, e.order_event)
+        for e in events
+        if e.type == EventType.MARKET_PHASE_CHANGED
+    }
+    ended = Auction.objects.filter(
+        token__in={token for token, _ in wanted},
+        ended__in={number for _, number in wanted},
+    )
+    rows = ended.values_list("token", "ended", "ends_at")
+    found = {(str(token), number): at for token, number, at in rows}
+    return [found.get((e.token_id, e.order_event)) for e in events]
+
+
 @needs("type", "reason")
 def read_phases(events, info):
     return [
@@ -57,19 +86,27 @@ FIELDS = {
         resolver=column("price"),
         description="For ORDER_ACCEPTED, ORDER_AMENDED and ORDER_ENDS_AT_OPENING: the "
         "limit price at the time. For ORDER_TRADED and TRADE_BUSTED: the trade price. "
-        "Euro cents.",
+        "For AUCTION_INDICATED, and MARKET_PHASE_CHANGED after an auction: the price "
+        "of the auction, null if nothing trades. Euro cents.",
     ),
     "quantity": graphene.Field(
         Uint64,
         resolver=column("quantity"),
         description="For ORDER_ACCEPTED, ORDER_AMENDED and ORDER_ENDS_AT_OPENING: the "
         "order's units at the time. For ORDER_TRADED and TRADE_BUSTED: the trade's "
-        "units.",
+        "units. For AUCTION_INDICATED, and MARKET_PHASE_CHANGED after an auction: the "
+        "units that trade in it.",
     ),
     "remaining_quantity": graphene.Field(
         Uint64,
-        resolver=column("remaining"),
+        resolver=read_rests,
         description="Untraded units of the order after the event.",
+    ),
+    "imbalance": graphene.Field(
+        Int64,
+        resolver=read_imbalances,
+        description="For AUCTION_INDICATED: how many units more are bid than offered "
+        "at the price; negative: how many more are offered.",
     ),
     "reason": graphene.Field(
         OrderStatusReason,
@@ -81,6 +118,13 @@ FIELDS = {
         MarketPhase,
         resolver=read_phases,
         description="For MARKET_PHASE_CHANGED: the phase that began.",
+    ),
+    "call_ended_at": Field(
+        Time,
+        cost=FOUND,
+        resolver=read_ends_of_calls,
+        description="For MARKET_PHASE_CHANGED that ends a call: the instant of its "
+        "end, which was drawn and secret until then.",
     ),
 }
 """The fields of an event that trading adds."""

@@ -8,6 +8,7 @@ from django.utils import timezone
 from accounts.access import Scope, requires
 from issuers.models import Token as TokenModel
 from issuers.schema.tokens import IssuerMarketType, TokenConnection
+from marketdata.trading.market import follows
 from marketdata.trading.models import Market as MarketModel
 from marketdata.trading.models import Phase
 from marketdata.trading.schema.enums import MarketPhase
@@ -36,11 +37,12 @@ ALL_MARKETS = OrderedList(
 
 def in_phase(phase, at):
     """Markets in a phase at an instant, as orders are judged: moved or not."""
-    due = [*MarketModel.objects.filter(next_phase_at__lte=at)]
+    called = Q(phase=Phase.CALL)
+    due = [*MarketModel.objects.filter(~called, next_phase_at__lte=at)]
     shown = [
         market.pk
         for market in due
-        if phase == (Phase.CONTINUOUS if market.session.is_open(at) else Phase.CLOSED)
+        if phase == (follows(market) if market.session.is_open(at) else Phase.CLOSED)
     ]
     moved = ~Q(pk__in=[market.pk for market in due])
     return Q(pk__in=shown) | Q(phase=phase) & moved

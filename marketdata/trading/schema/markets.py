@@ -15,10 +15,10 @@ from issuers.schema.tokens import Token
 from marketdata.books.collar import collar
 from marketdata.books.days import day_of, midnight
 from marketdata.models import Trade as TradeModel
-from marketdata.trading.models import Bust, Phase
+from marketdata.trading.models import Auction, Bust, Phase
 from marketdata.trading.models import Market as MarketModel
 from marketdata.trading.ratios import Activity, activity
-from marketdata.trading.schema.enums import MarketPhase
+from marketdata.trading.schema.enums import MarketPhase, OrderSide, Side
 from marketdata.trading.schema.parameters import ParametersOfMarket, parameters_of
 from marketdata.trading.sessions import Session
 from marketdata.trading.tariffs import in_force
@@ -62,9 +62,13 @@ OF_PHASE = (
 
 
 def judged_phase(market, at):
-    """As orders are judged: CONTINUOUS in its session and then CLOSED, moved or not."""
+    """As orders are judged: CONTINUOUS in its session and then CLOSED, moved or not.
+
+    A call ends by its auction only.
+    """
     phase, since, ends = market.phase, market.phase_since, market.next_phase_at
-    if ends is None or datetime.fromisoformat(ends) > at:
+    is_call = phase == Phase.CALL
+    if ends is None or is_call or datetime.fromisoformat(ends) > at:
         return Shown(phase, since, market.next_phase, ends)
     session = Session(
         market.session_opens,
@@ -74,6 +78,8 @@ def judged_phase(market, at):
     )
     if session.is_open(at):
         began = max(datetime.fromisoformat(ends), session.last_open(at))
+        if market.next_phase == Phase.CALL:
+            return Shown(Phase.CALL, began, Phase.CONTINUOUS, None)
         return Shown(Phase.CONTINUOUS, began, Phase.CLOSED, session.next_close(at))
     if phase == Phase.CONTINUOUS:
         since = ends
@@ -208,9 +214,27 @@ class Market(ModelType):
         description="What orders are judged by and when the market trades: now, and "
         "from the next opening on.",
     )
-    indicative_price = Uint64(description="Only in phase CALL; null in this version.")
-    indicative_quantity = Uint64(
-        description="Only in phase CALL; null in this version."
+    indicative_price = Field(
+        Uint64,
+        cost=FOUND,
+        description="In phase CALL: the price at which the auction would trade now, "
+        "determined at most once a second; null if nothing would trade.",
+    )
+    indicative_quantity = Field(
+        Uint64,
+        cost=FOUND,
+        description="In phase CALL: the units that would trade at this price.",
+    )
+    imbalance_side = Field(
+        OrderSide,
+        cost=FOUND,
+        description="In phase CALL: the side of which more units would trade at this "
+        "price, if the other side had them; null if both are equal.",
+    )
+    imbalance_quantity = Field(
+        Uint64,
+        cost=FOUND,
+        description="In phase CALL: how many more units that side has at this price.",
     )
 
     @needs("token_id")
@@ -263,11 +287,42 @@ class Market(ModelType):
             found.setdefault(str(tariff.token_id), tariff)
         return [found.get(str(market.token_id)) for market in markets]
 
+    @needs("token_id", "phase")
     def resolve_indicative_price(markets, info):
-        return [None for _ in markets]
+        return indications(markets, lambda price, units, surplus: price)
 
+    @needs("token_id", "phase")
     def resolve_indicative_quantity(markets, info):
+        return indications(markets, lambda price, units, surplus: units)
+
+    @needs("token_id", "phase")
+    def resolve_imbalance_side(markets, info):
+        return indications(markets, lambda price, units, surplus: side_of(surplus))
+
+    @needs("token_id", "phase")
+    def resolve_imbalance_quantity(markets, info):
+        return indications(markets, lambda price, units, surplus: abs(surplus))
+
+
+def indications(markets, read):
+    """What `read` takes of the price, the units and the surplus of each call."""
+    called = {m.token_id for m in markets if m.phase == Phase.CALL}
+    if not called:
         return [None for _ in markets]
+    standing = Auction.objects.filter(
+        token__in=called, ended=None, indicative_price__isnull=False
+    )
+    rows = standing.values_list(
+        "token", "indicative_price", "indicative_quantity", "indicative_surplus"
+    )
+    found = {str(token): read(*figures) for token, *figures in rows}
+    return [found.get(str(market.token_id)) for market in markets]
+
+
+def side_of(surplus):
+    if not surplus:
+        return None
+    return Side.BUY if surplus > 0 else Side.SELL
 
 
 def bounds(market):

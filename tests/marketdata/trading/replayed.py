@@ -94,7 +94,7 @@ def replayed(token: "Token") -> list[Trade]:
     """
     from marketdata.trading.replay import Replay, events
 
-    matcher, trades = Replay(), list[Trade]()
+    matcher, trades = Replay({}), list[Trade]()
     sides: list[Any] = []
     for said in events(token.pk, lambda done: None):
         wrong = matcher.follow(said)

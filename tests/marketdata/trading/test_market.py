@@ -16,7 +16,6 @@ from marketdata.models import BookLevel
 from marketdata.trading import market, phases
 from marketdata.trading.errors import MarketClosed, OrderChanged, OrderNotOpen
 from marketdata.trading.models import Execution, Order, OrderEvent
-from marketdata.trading.phases import PhaseRefused
 from marketdata.trading.sessions import parse
 from partnerapi.core.errors import PartnerAPIError
 from tests.approved import asker
@@ -223,8 +222,6 @@ def test_phases_take_orders_or_not_and_refer_to_a_price(two: Two, one_person: No
     assert closed.value.details["phase"] == "CLOSED"
     with pytest.raises(MarketClosed):
         market.amend(order.pk, 1, order.partner.login, quantity=5)
-    with pytest.raises(PhaseRefused, match="not available yet"):
-        phases.change_phase(two.token.pk, "CALL", asker())
     phases.change_phase(two.token.pk, "HALTED", asker(), "why")
     market.cancel_each(two.token.pk, [order.pk], "BY_PARTNER", order.partner.login)
     phases.change_phase(two.token.pk, "CONTINUOUS", asker())

@@ -6,6 +6,7 @@ import pytest
 
 from marketdata.trading.auctions import uncross
 from marketdata.trading.queues import BUY, SELL, Resting
+from marketdata.trading.ticks import Ticks
 from tests.sampling import seed
 
 HIGHEST = 14
@@ -101,7 +102,7 @@ def compare_books(books: int) -> None:
         tick = chance.choice([1, 1, 2, 3])
         orders, reference = random_book(chance, tick), chance.randint(1, HIGHEST)
         before = [(o.order, o.quantity) for o in orders]
-        found = uncross(orders, reference, tick)
+        found = uncross(orders, reference, Ticks(tick))
         price, stay, removed, traded = by_hand(orders, reference, tick)
         assert [(o.order, o.quantity) for o in orders] == before
         assert found.price == price
@@ -179,7 +180,7 @@ def test_auctions_worked_by_hand(name: str):
 
 def test_of_two_prices_as_near_the_higher_holds():
     # Multiples of 2 between 98 and 102, around a reference of 101.
-    assert uncross(book("B1@102 S1@98"), 101, tick=2).price == 102
+    assert uncross(book("B1@102 S1@98"), 101, Ticks(2)).price == 102
 
 
 def test_a_removed_order_makes_room_for_one_that_did_not_trade():
