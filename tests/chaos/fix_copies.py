@@ -79,13 +79,15 @@ class Copy:
         self.seen: set[int] = set()
         self.stopping = threading.Event()
         self.client: Follower | None = None
+        self.place = 0
+        # Whether reports have come since the last fault.
+        self.follows = False
         self.thread = threading.Thread(target=self.run, daemon=True)
 
     def run(self) -> None:
-        place = 0
         while not self.stopping.is_set():
             client = Follower(
-                host="127.0.0.1", port=self.ports[place % 2], sender=self.comp_id,
+                host="127.0.0.1", port=self.ports[self.place], sender=self.comp_id,
                 target="PARTNERAPI", key=self.key,
             )  # fmt: skip
             try:
@@ -94,7 +96,7 @@ class Copy:
                 self.report.sessions += 1
                 self.follow(client)
             except (FixFailure, GarbledMessage, OSError):
-                place += 1
+                self.place = 1 - self.place
                 time.sleep(0.1)
             finally:
                 self.report.gaps += client.gaps
@@ -134,6 +136,7 @@ class Copy:
             self.report.out_of_order += 1
             self.report.examples.append(repr(message))
         self.seen.add(number)
+        self.follows = True
         self.last = max(self.last, number)
         return max(of_session, number)
 
@@ -141,6 +144,7 @@ class Copy:
         """End its connection without a word."""
         client = self.client
         if client and client.socket:
+            self.follows = False
             client.socket.close()
             self.report.disconnects += 1
 
@@ -237,19 +241,23 @@ def follow(
     events: int,
     faults: int,
 ) -> Report:
-    """Trade until there are so many events; meanwhile make so many faults of a kind."""
+    """Trade until there are so many events, and so many faults of a kind were made.
+
+    A fault waits until the client follows; a kill is of the acceptor that serves it.
+    """
     report, began = copy.report, time.monotonic()
     copy.thread.start()
-    broken = 0
-    while (number := trading.number_of_events()) < events:
+    while (number := trading.number_of_events()) < events or report.kills < faults:
         trading.trade()
-        if number >= (broken + 1) * events // (2 * faults + 1) and broken < 2 * faults:
-            broken += 1
-            if broken % 2:
-                copy.disconnect()
-            else:
-                acceptors[broken // 2 % 2].kill()
-                report.kills += 1
+        broken = report.disconnects + report.kills
+        if number < (broken + 1) * events // (2 * faults + 1) or not copy.follows:
+            continue
+        if report.disconnects <= report.kills < faults:
+            copy.disconnect()
+        elif report.kills < faults:
+            copy.follows = False
+            acceptors[copy.place].kill()
+            report.kills += 1
     known = trading.events()
     deadline = time.monotonic() + LAST_SECONDS
     while copy.seen != known and time.monotonic() < deadline:
