@@ -18,6 +18,7 @@ import issuers.schema.proofs
 import issuers.schema.queries
 import issuers.schema.witnesses
 import marketdata.schema
+import marketdata.trading.schema.checkpoints
 import marketdata.trading.schema.controls
 import marketdata.trading.schema.dry_run
 import marketdata.trading.schema.events
@@ -185,6 +186,7 @@ extend(
     grants=issuers.schema.grants.VIEWER_GRANTS,
     all_issuers=issuers.schema.grants.ALL_ISSUERS,
     order_limits=marketdata.trading.schema.limits.ORDER_LIMITS,
+    checkpoint=marketdata.trading.schema.checkpoints.CHECKPOINT,
     webhook_endpoints=partnerapi.webhooks.schema.VIEWER_WEBHOOKS,
 )
 

@@ -73,6 +73,7 @@ LONG = (
 
 MORE_WHEN_LONG = (
     "tests/api/test_account_states.py",
+    "tests/api/test_checkpoints.py",
     "tests/api/test_cursors.py",
     "tests/api/test_pages.py",
     "tests/api/test_walk_under_change.py",

@@ -106,6 +106,18 @@ def allowed_statuses(status: str, rights: set[Right]) -> list[AccountStatus]:
     ]
 
 
+DIGITS = (
+    "left(encode(sha256(('Account|' || {id}::text)::bytea), 'hex'), 8) COLLATE \"C\""
+)
+"""The first 8 hexadecimal digits of the SHA-256 of an account's id in the API, in SQL.
+"""
+
+
+class Digits(models.Func):
+    template = f"({DIGITS.format(id='%(expressions)s')})"
+    output_field = models.TextField()
+
+
 class AccountQuerySet(models.QuerySet["Account"]):
     def visible_to(self, caller: Caller | None) -> "AccountQuerySet":
         """The caller's own accounts, given a scope that opens them."""
@@ -210,6 +222,7 @@ class Account(models.Model):
                 name="account_list_by_status",
             ),
             models.Index(fields=["partner", "recorded_at"], name="account_recorded"),
+            models.Index("partner", Digits("id"), name="account_by_digits"),
         ]
 
     def __str__(self):

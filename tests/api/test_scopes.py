@@ -39,6 +39,10 @@ WAYS: dict[str, tuple[str, set[Scope]]] = {
         '{ token(id: "Token|TOKEN") { market { %s } } }',
         {Scope.MARKETDATA_READ},
     ),
+    "CheckpointGroup": (
+        "{ viewer { checkpoint { groups { %s } } } }",
+        set(OF_ACCOUNTS),
+    ),
     "Viewer": ("{ viewer { %s } }", set()),
     "Token": ('{ token(id: "Token|TOKEN") { %s } }', set()),
     "UserHolder": (

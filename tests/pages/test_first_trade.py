@@ -91,9 +91,11 @@ def test_the_tasks_do_what_their_page_says(
     text = preparation + program(language, TASKS)
     environment = {"API": running_server["graphql"], "KEY": running_server["key"]}
     printed = printed_by(language, environment, tmp_path, text)
-    life, copied, sums = [last_document(part) for part in printed.split(MARK)[:-1]]
+    documents = [last_document(part) for part in printed.split(MARK)[:-1]]
+    life, copied, compared, sums = documents
     assert life == ["ORDER_ACCEPTED", "ORDER_CANCELLED"]
     assert copied["inMirror"] == copied["atPartnerAPI"] > 0
+    assert compared == {"found": True}
     assert sums == {"tradesMatch": True, "balanceMatches": True}
 
 
