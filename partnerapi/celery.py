@@ -102,7 +102,7 @@ app.conf.update(
         }
         for task in (
             *("write_exports", "deliver_legacy_shares"),
-            *("import_files", "send_notices"),
+            *("import_files", "send_notices", "state_record_instants"),
         )
     }
     | {

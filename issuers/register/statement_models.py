@@ -4,13 +4,15 @@ The application adds rows, and changes none but the end of a commitment.
 """
 
 import hashlib
+from datetime import datetime
 
 from django.db import models
+from django.db.models.functions import Now
 
 from accounts.keys.models import Partner
 from accounts.people.models import User
 from issuers.models.tokens import Token
-from issuers.register.models import LedgerAccount
+from issuers.register.models import REASON_LENGTH, LedgerAccount
 
 
 class StatementKey(models.Model):
@@ -51,6 +53,26 @@ class Statement(models.Model):
     def digest(self) -> str:
         """The SHA-256 of the line, hexadecimal, which the next statement names."""
         return hashlib.sha256(self.said.encode()).hexdigest()
+
+
+class RecordInstantQuerySet(models.QuerySet["RecordInstant"]):
+    def due(self, at: datetime) -> "RecordInstantQuerySet":
+        """Those that are over at an instant, and that no statement follows yet."""
+        later = Statement.objects.filter(at__gte=models.OuterRef("at"))
+        return self.filter(~models.Exists(later), at__lte=at)
+
+
+class RecordInstant(models.Model):
+    """An instant, such as a record date, that a statement of its own follows."""
+
+    at = models.DateTimeField(primary_key=True)
+    reason = models.CharField(max_length=REASON_LENGTH)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    objects = RecordInstantQuerySet.as_manager()
+
+    def __str__(self):
+        return f"{self.at:%Y-%m-%d %H:%M:%S} UTC: {self.reason}"
 
 
 class StatedToken(models.Model):

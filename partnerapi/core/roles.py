@@ -131,6 +131,7 @@ APPLICATION: Mapping[str, str] = {
     # Lines that are PENDING; a trigger keeps those that were delivered.
     "issuers_legacyshareholder": ALL,
     "issuers_legacyshareholderchange": "SELECT, INSERT, DELETE",
+    "issuers_recordinstant": APPEND,
     "issuers_redactedline": READ,
     "issuers_restriction": READ,
     "issuers_statedtoken": APPEND,

@@ -14,6 +14,7 @@ from accounts.history.notices import send_notices as send
 from issuers.legacy.background import deliver_due
 from issuers.models import Event
 from issuers.models import announce_articles as announce
+from issuers.register.statement_models import RecordInstant
 from marketdata.books.pruning import KEEP, prunable_logs, prune
 from marketdata.trading import refused, tariffs, telling
 from partnerapi.celery import app
@@ -168,6 +169,12 @@ def register_statement() -> str:
             "PARTNER_API_STATEMENT_KEY are not both set."
         )
     return said_by("export", "register-statement")
+
+
+@app.task
+def state_record_instants() -> None:
+    if RecordInstant.objects.due(timezone.now()).exists():
+        register_statement()
 
 
 def said_by(*command: str) -> str:

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import secrets
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,10 @@ from issuers.register.publication import (
     path_of,
     publish,
 )
+from issuers.register.statement_models import RecordInstant, Statement
 from issuers.register.statements import private_key, take_statement
+from partnerapi.core.times import to_rfc3339
+from partnerapi.operations.tasks import state_record_instants
 from tests.approved import approved_price, approved_record
 from tests.characters import Ask, World
 from tests.issuers.register import SET_BACK, empty_token, new_statement_key, people
@@ -175,6 +179,26 @@ def test_each_statement_names_the_one_before(token: Any, write: Any):
     again = Client().get("/statements/1", headers={"if-none-match": "no"})
     etag = {"if-none-match": again["ETag"]}
     assert Client().get("/statements/1", headers=etag).status_code == 304
+
+
+def test_a_statement_follows_each_record_instant(
+    token: Any, write: Any, settings: Any, tmp_path: Path
+):
+    settings.PARTNER_API_STATEMENTS = str(tmp_path)
+    later = timezone.now() + timedelta(days=30)
+    said = write(at=later, reason="Dividend")
+    assert said == f"The register will be stated when {to_rfc3339(later)} is over.\n"
+    for refused in ({"at": later, "reason": "Dividend"}, {"at": later, "reason": None}):
+        with pytest.raises(CommandError, match="stated already|Give a --reason"):
+            write(**refused)
+    state_record_instants()
+    assert not Statement.objects.exists()
+    tamper("UPDATE issuers_recordinstant SET at = clock_timestamp()")
+    [instant] = RecordInstant.objects.all()
+    state_record_instants()
+    state_record_instants()
+    [statement] = Statement.objects.all()
+    assert statement.at >= instant.at
 
 
 def test_a_key_is_introduced_by_the_one_before(token: Any, write: Any, settings: Any):

@@ -130,7 +130,8 @@ NOT_STATED = {
     "a statement has them itself, or is made of them": {
         "accounts_approvalpolicy", "accounts_passkey", "accounts_passkeyvoucher",
         "issuers_holdercommitment", "issuers_holdersalt", "issuers_holdingpage",
-        "issuers_holdingtree", "issuers_statedrows", "issuers_statedtoken",
+        "issuers_holdingtree", "issuers_recordinstant", "issuers_statedrows",
+        "issuers_statedtoken",
         "issuers_statement", "issuers_statementkey", "issuers_token",
         "issuers_witness", "issuers_witnesskey",
     },

@@ -1,5 +1,6 @@
 import secrets
 from base64 import b64encode
+from datetime import datetime
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -8,12 +9,15 @@ from django.core.management.base import CommandError
 from django.db import IntegrityError
 from django.utils import timezone
 
+from issuers.management.register_command import reason_text
+from issuers.management.restricting import later
 from issuers.register.publication import (
     AnotherPublished,
     DatabaseSetBack,
     HoldingsDisagree,
     introduce_key,
 )
+from issuers.register.statement_models import RecordInstant
 from issuers.register.statements import (
     WrongStatementError,
     private_key,
@@ -22,6 +26,7 @@ from issuers.register.statements import (
     write_statement,
 )
 from partnerapi.core.commands import CommandWithExamples
+from partnerapi.core.times import to_rfc3339
 
 
 class Command(CommandWithExamples):
@@ -32,11 +37,15 @@ shows whether any covered data was rewritten, even by the owner of the tables. K
 PARTNER_API_STATEMENTS on a different machine from the database. Anyone reads the public
 statement at /statements.
 
+With --at, the statement is taken by itself as soon as the instant is over, for example
+a record date. It needs the background worker.
+
 Before the key changes, the present key signs the next one with --introduce.
 
 examples:
   manage.py export register-statement
   manage.py export register-statement --directory /mnt/evidence
+  manage.py export register-statement --at 2026-12-31T23:00:00Z --reason "Dividend"
   manage.py export register-statement --new-key
   manage.py export register-statement --introduce "$NEXT_PUBLIC_KEY"
 """
@@ -58,7 +67,22 @@ examples:
             help="sign the public key that will follow, and write no statement",
         )
 
-    def handle(self, *, directory, new_key, introduce, **options):
+        parser.add_argument(
+            "--at",
+            metavar="TIME",
+            type=later,
+            help="take a statement once this instant is over, RFC 3339",
+        )
+        parser.add_argument(
+            "--reason",
+            metavar="TEXT",
+            type=reason_text,
+            help="why that instant is stated; needed with --at",
+        )
+
+    def handle(self, *, directory, new_key, introduce, at, reason, **options):
+        if at is not None:
+            return state_later(at, reason)
         if new_key:
             made = secrets.token_bytes(32)
             key = Ed25519PrivateKey.from_private_bytes(made).public_key()
@@ -93,6 +117,16 @@ examples:
         ) as error:
             raise CommandError(str(error)) from None
         return f"Wrote {path}. Keep a copy where the database's owner cannot write."
+
+
+def state_later(at: datetime, reason: str | None) -> str:
+    if not reason:
+        raise CommandError("Give a --reason for the instant.")
+    try:
+        RecordInstant.objects.create(at=at, reason=reason)
+    except IntegrityError:
+        raise CommandError(f"{to_rfc3339(at)} will be stated already.") from None
+    return f"The register will be stated when {to_rfc3339(at)} is over."
 
 
 def introduce_next(text: str, by: Ed25519PrivateKey) -> str:

@@ -23,6 +23,7 @@ from issuers.models import Token
 from issuers.register.models import HolderBalance, TokenPrice
 from issuers.register.proofs import stated_at
 from issuers.register.publication import stated_is_true
+from issuers.register.statement_models import RecordInstant
 from marketdata.books.days import day_of
 from marketdata.trading.models import Bust, OrderEvent, Phase
 from partnerapi.core.database import rows_of
@@ -106,6 +107,7 @@ def show_token(request: HttpRequest, pk: UUID) -> HttpResponse:
         "owners": owners(token),
         "most_holders": MOST_HOLDERS,
         **last_statement(token, "verify" in request.GET),
+        "instants": RecordInstant.objects.filter(at__gt=at).order_by("at")[:LAST],
         "asked": open_requests.order_by("-id")[:LAST]
         if request.user.has_perm("accounts.view_approvalrequest")
         else [],
