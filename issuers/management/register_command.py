@@ -22,6 +22,7 @@ from issuers.register.approvals import entry_content, entry_title
 from issuers.register.errors import LedgerError
 from issuers.register.kinds import EntryKind
 from issuers.register.models import REASON_LENGTH, LedgerTransaction
+from issuers.register.reasons import ReasonCode
 from partnerapi.core import lock_waits
 from partnerapi.core.commands import DryRunCommand
 from partnerapi.core.typed_numbers import NotANumber, typed_whole
@@ -71,6 +72,15 @@ class RegisterCommand(DryRunCommand):
 def add_reason(parser):
     parser.add_argument(
         "--reason", metavar="TEXT", type=reason_text, required=True, help="why"
+    )
+
+
+def add_code(parser):
+    parser.add_argument(
+        "--code",
+        type=str.upper,
+        choices=[code.value for code in ReasonCode],
+        help="code of the reason, which partners read; they do not read the text",
     )
 
 

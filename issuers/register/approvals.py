@@ -20,6 +20,7 @@ from issuers.register.models import (
     TokenLedgerHead,
     TokenPrice,
 )
+from issuers.register.reasons import ReasonCode
 from partnerapi.core.money import euros, growth, percent
 
 
@@ -27,7 +28,8 @@ def entry_content(entry: Entry, supply: int) -> dict[str, Any]:
     """What an entry says, where the token's supply is `supply` before it."""
     made, destroyed = entry.source is None, entry.target is None
     after = supply + made * entry.amount - destroyed * entry.amount
-    return {
+    coded = {"code": entry.code.value} if entry.code else {}
+    return coded | {
         "token": str(entry.token_id),
         "from": entry.source,
         "to": entry.target,
@@ -84,6 +86,7 @@ class EnterUnits:
             ("Units", "", f"{entry.amount:,}"),
             ("Value", "", worth(entry.amount, head.price_cents)),
             ("Share of the supply", "", percent(entry.amount, supply or now)),
+            *([("Reason, public", "", entry.code.label)] if entry.code else []),
             ("Reason in the register", "", entry.reason),
         ]
         links = token_links(token)
@@ -167,6 +170,7 @@ def entry_of(request: ApprovalRequest) -> Entry:
         content["to"],
         content["reason"],
         reverses=content["reverses"],
+        code=ReasonCode(content["code"]) if "code" in content else None,
     )
 
 

@@ -28,6 +28,7 @@ from issuers.register.models import (
     LedgerAccount,
     LedgerTransaction,
 )
+from issuers.register.reasons import ReasonCode
 from issuers.register.writer import (
     Entry,
     Kind,
@@ -284,7 +285,9 @@ def check_reversals(writer: Writer, entries: Iterable[Entry]) -> None:
             )
 
 
-def reversal_of(undone: LedgerTransaction, reason: str) -> Entry:
+def reversal_of(
+    undone: LedgerTransaction, reason: str, code: ReasonCode | None = None
+) -> Entry:
     return Entry(
         undone.token_id,
         Kind.REVERSAL,
@@ -292,6 +295,7 @@ def reversal_of(undone: LedgerTransaction, reason: str) -> Entry:
         source=undone.target_id,
         target=undone.source_id,
         reason=reason,
+        code=code,
         reverses=undone.seq,
     )
 

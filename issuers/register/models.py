@@ -17,6 +17,7 @@ from accounts.people.models import User, UserHolder
 from issuers.models.issuers import Issuer
 from issuers.models.tokens import MAX_UNITS, MAX_VALUE, Token, Units
 from issuers.register.kinds import EntryKind
+from issuers.register.reasons import CHOICES, ReasonCode
 from partnerapi.core.constraints import check
 
 ACTOR_LENGTH = 254
@@ -253,6 +254,12 @@ class LedgerTransaction(models.Model):
     holders_after = models.BigIntegerField()
     actor = models.CharField(max_length=ACTOR_LENGTH)
     reason = models.CharField(max_length=REASON_LENGTH, blank=True)
+    reason_code = models.CharField(
+        max_length=14,
+        choices=CHOICES,
+        null=True,
+        help_text="Null before version 3 of lines, and where no person entered it.",
+    )
     chain_reference = models.CharField(max_length=100, null=True)
     legacy_shareholder = models.ForeignKey(
         "issuers.LegacyShareholder",
@@ -277,6 +284,7 @@ class LedgerTransaction(models.Model):
     class Meta:
         constraints = [
             check("ledger_amount_is_positive", Q(amount__gt=0)),
+            check("ledger_reason_is_known", Q(reason_code__in=[*ReasonCode])),
             check(
                 "ledger_units_come_or_go",
                 ~Q(source__isnull=True, target__isnull=True)

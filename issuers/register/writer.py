@@ -28,6 +28,7 @@ from issuers.register.kinds import EntryKind as Kind
 from issuers.register.models import (
     LedgerAccount,
 )
+from issuers.register.reasons import ReasonCode
 from issuers.register.standing import (
     UNBOUND,
     Side,
@@ -36,7 +37,7 @@ from issuers.register.standing import (
     refusals,
     standing_of,
 )
-from partnerapi.core.database import array_text, array_text_or_null, fetch
+from partnerapi.core.database import array_text, array_text_or_null, execute, fetch
 
 HOLDER = LedgerAccount.Kind.HOLDER
 TREASURY = LedgerAccount.Kind.TREASURY
@@ -47,7 +48,8 @@ class Entry:
     """A movement of units: it makes, moves or destroys them.
 
     `source` and `target` are ids of ledger accounts; None where units are made or
-    destroyed. Only `write_history` takes an `at`.
+    destroyed. `code` is that of the reason: partners read it, and not the text. Only
+    `write_history` takes an `at`.
     """
 
     token_id: UUID
@@ -59,6 +61,7 @@ class Entry:
     legacy_shareholder_id: UUID | None = None
     reverses: int | None = None
     at: datetime | None = None
+    code: ReasonCode | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,9 +311,13 @@ class Writer:
     def write(self, step: int | None = None) -> list[Recorded]:
         """Write what was entered, and return it: the entries, then the prices.
 
-        `step` is that of the delivery whose legacy lines are delivered.
+        `step` is that of the delivery whose legacy lines are delivered. The entries
+        have one reason code, or none.
         """
         recorded = []
+        [code] = {entry.code for entry in self.entries} or {None}
+        if code:
+            execute(REASON, [code])
         for first in range(0, max(len(self.entries), len(self.prices)), MOST_ROWS):
             entries = self.entries[first : first + MOST_ROWS]
             prices = self.prices[first : first + MOST_ROWS]
@@ -320,6 +327,8 @@ class Writer:
                 ), *price_columns(prices), step,
             ]  # fmt: skip
             recorded += fetch(WRITE, arguments, tuple)
+        if code:
+            execute(REASON, [""])
         self.discard()
         # Stable: of each kind, those of one call come before those of the next.
         recorded.sort(key=lambda row: row[2])
@@ -379,6 +388,7 @@ PLACES = {HOLDER: "a holder", TREASURY: "the treasury", None: "nobody"}
 
 MOST_ROWS = 5_000
 """Entries and prices of a call of the database."""
+REASON = "SELECT set_config('partnerapi.reason', %s, TRUE)"
 READ = "SELECT * FROM register_read(%s::uuid[], %s::uuid[], %s::bigint[], %s)"
 ENTRIES = (
     "%s::uuid[], %s::text[], %s::bigint[], %s::bigint[], %s::numeric[], %s::text[],"

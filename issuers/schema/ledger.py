@@ -8,6 +8,7 @@ from issuers import models
 from issuers.register.kinds import EntryKind
 from issuers.register.models import LedgerTransaction as LedgerTransactionModel
 from issuers.register.models import TokenPrice as TokenPriceModel
+from issuers.register.reasons import ReasonCode
 from partnerapi.graphql.pages import read_rows
 from partnerapi.graphql.relay import Connection, enumeration
 from partnerapi.graphql.resolvers import column, needs
@@ -70,12 +71,19 @@ def hexadecimal(name):
 
 
 @needs("private_digest")
-def resolve_line_version(rows, info):
+def resolve_price_version(rows, info):
     return [1 if row.private_digest is None else 2 for row in rows]
 
 
+@needs("private_digest", "reason_code")
+def resolve_entry_version(rows, info):
+    return [
+        3 if row.reason_code else 1 if row.private_digest is None else 2 for row in rows
+    ]
+
+
 LINE_VERSION = (
-    "Version of its line in the chain. All members of a line of version 2 are "
+    "Version of its line in the chain. All members of a line after version 1 are "
     "answered, so that a partner can compute the head from them; version 1 has others."
 )
 PRIVATE_DIGEST = (
@@ -96,6 +104,14 @@ def whole(name):
         return [int(getattr(row, name)) for row in rows]
 
     return resolve
+
+
+LedgerReason = enumeration(
+    ReasonCode,
+    "LedgerReason",
+    "Why staff made an entry. More may be added.",
+    {code: code.meaning for code in ReasonCode},
+)
 
 
 class LedgerTransaction(graphene.ObjectType):
@@ -158,13 +174,18 @@ class LedgerTransaction(graphene.ObjectType):
         description="Number of the target's entry before this one, the treasury's "
         "included; 0 if there is none; null if units are destroyed, and in version 1."
     )
+    reason = LedgerReason(
+        resolver=column("reason_code"),
+        description="Why it was made, in version 3; null in others, which staff have "
+        "not given a code.",
+    )
     line_version = graphene.Int(
-        required=True, resolver=resolve_line_version, description=LINE_VERSION
+        required=True, resolver=resolve_entry_version, description=LINE_VERSION
     )
     private_digest = graphene.String(
         resolver=hexadecimal("private_digest"),
         description=PRIVATE_DIGEST.format(
-            "actor, reason, time of recording, delivered legacy shares"
+            "actor, text of the reason, time of recording, delivered legacy shares"
         ),
     )
     previous_digest = graphene.String(
@@ -214,7 +235,7 @@ class TokenPrice(graphene.ObjectType):
     source = TokenPriceSource(required=True, description="Where it comes from.")
     effective_at = Time(required=True, description="When it takes effect.")
     line_version = graphene.Int(
-        required=True, resolver=resolve_line_version, description=LINE_VERSION
+        required=True, resolver=resolve_price_version, description=LINE_VERSION
     )
     private_digest = graphene.String(
         resolver=hexadecimal("private_digest"),

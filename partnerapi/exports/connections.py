@@ -101,7 +101,7 @@ CONNECTIONS: dict[str, Exported] = {
         {"tokenID": ("token(id: $id)", "transactions")},
         "id sequence kind amount effectiveAt supplyAfter heldAfter holdersAfter "
         "chainReference reverses sourceBefore targetBefore lineVersion privateDigest "
-        "previousDigest token { id } source { id user { id } } "
+        "previousDigest reason token { id } source { id user { id } } "
         "target { id user { id } }",
         (Scope.CAPTABLE_READ,),
         needs_grant=True,

@@ -170,11 +170,11 @@ async function ledger([path, ...others]) {
       line[side] = row[side] && row[side].user.id;
       held.set(line[side], (held.get(line[side]) ?? 0n) + sign * BigInt(row.amount));
     }
-    if (row.lineVersion === "2")
+    if (!line.reason) delete line.reason; // of version 3
+    if (row.lineVersion !== "1")
       head = await sha256(head ?? bytes(row.previousDigest, "hex"), bytes(canonical(line)));
-    const now = head && head.toString("hex");
-    const isSame = (heads.get(`${kind} ${count}`) ?? now) === now;
-    need(isSame, `The head after line ${count} is another: a line was altered.`);
+    const now = head?.toString("hex"), was = heads.get(`${kind} ${count}`) ?? now;
+    need(was === now, `The head after line ${count} is another: a line was altered.`);
     if (record && kind === "sequence" && `${count}` === record.entries) {
       const has = [...held].filter(([user, sum]) => user !== null && sum);
       const sum = has.reduce((total, [, one]) => total + one, 0n);

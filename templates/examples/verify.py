@@ -152,7 +152,7 @@ def witnesses(files):
 
 
 def ledger(files):
-    kind, record, by, heads, count, head, held = "", {}, "", {}, 0, None, {}
+    kind, record, by, heads, at, head, held = "", {}, "", {}, 0, None, {}
     if len(files) == 3 and "keys" in json.loads(read(files[2].partition("#")[0])):
         it, keys = answer(files[1], "record"), public_keys(files[2])
         path = [(one[0], bytes.fromhex(one[1:])) for one in it["path"]]
@@ -164,27 +164,27 @@ def ledger(files):
         heads["sequence", kept["sequence"]] = kept["digest"]
         heads["number", kept["priceNumber"]] = kept["priceDigest"]
     with open(files[0], encoding="utf-8", newline="\n") as file:
-        for row in map(json.loads, file):
-            kind, count = "sequence" if "amount" in row else "number", count + 1
-            need(row[kind] == count, f"Line {count} is of {row[kind]}: one is missing.")
-            line = {n: str(v) if isinstance(v, int) else v for n, v in row.items()}
-            line["token"] = row["token"]["id"] if "token" in row else record["token"]
+        for it in map(json.JSONDecoder(parse_int=str).decode, file):
+            kind, at = "sequence" if "amount" in it else "number", at + 1
+            need(it[kind] == f"{at}", f"Line {at} is of {it[kind]}: one is missing.")
+            line = {n: v for n, v in it.items() if v or n != "reason"}  # of version 3
+            line["token"] = it["token"]["id"] if "token" in it else record["token"]
             for side, n in (("source", -1), ("target", 1)) if line.pop("id", 0) else ():
-                line[side] = user = row[side] and row[side]["user"]["id"]
-                held[user] = held.get(user, 0) + n * row["amount"]
-            if row["lineVersion"] == 2:
-                start = head or bytes.fromhex(row["previousDigest"])
+                line[side] = user = it[side] and it[side]["user"]["id"]
+                held[user] = held.get(user, 0) + n * int(it["amount"])
+            if it["lineVersion"] != "1":
+                start = head or bytes.fromhex(it["previousDigest"])
                 head = sha256(start + canonical(line).encode()).digest()
-            altered = f"The head after line {count} is another: a line was altered."
-            need(heads.get((kind, count)) in (None, head and head.hex()), altered)
-            if record and kind == "sequence" and count == int(record["entries"]):
+            altered = f"The head after line {at} is another: a line was altered."
+            need(heads.get((kind, at)) in (None, head and head.hex()), altered)
+            if record and kind == "sequence" and at == int(record["entries"]):
                 has = [n for user, n in held.items() if user and n]
                 has = [str(sum(has)), str(len(has))]
                 given = f"The entries give {has[0]} units to {has[1]} holders."
                 need(has == [record["held"], record["holders"]], given)
-    is_cut = any(of == kind and number > count for of, number in heads)
-    need(not is_cut, f"The export ends at line {count}: lines were taken away.")
-    said = f"{count} lines follow each other, to the head {(head or b'').hex()}"
+    is_cut = any(of == kind and number > at for of, number in heads)
+    need(not is_cut, f"The export ends at line {at}: lines were taken away.")
+    said = f"{at} lines follow each other, to the head {(head or b'').hex()}"
     return f"{said}, as says {by}." if by else f"{said}."
 
 

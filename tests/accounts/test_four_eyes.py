@@ -1,5 +1,6 @@
 """What a policy names happens once, as one asked for it and another approved it."""
 
+import dataclasses
 from datetime import timedelta
 from uuid import UUID
 
@@ -34,6 +35,7 @@ from issuers.register.approvals import (
 )
 from issuers.register.ledger import Entry, Kind
 from issuers.register.models import LedgerTransaction, TokenPrice
+from issuers.register.reasons import ReasonCode
 from partnerapi.staff.approvals.kinds import KINDS
 from tests.accounts.approval_race import Race
 from tests.issuers.register import empty_token, new_issuer, people
@@ -92,6 +94,18 @@ def mint(token: Token) -> Entry:
 @pytest.fixture
 def asked(mint: Entry, ana: User) -> ApprovalRequest:
     return ask_for(mint, 0, ana)
+
+
+def test_the_code_of_a_reason_is_approved_with_it(token, mint, ana, ben):
+    coded = dataclasses.replace(mint, code=ReasonCode.ISSUE)
+    asked = ask_for(coded, 0, ana)
+    decide(asked, ben, is_approved=True)
+    for other in (mint, dataclasses.replace(mint, code=ReasonCode.GIFT)):
+        with pytest.raises(NotApproved), carrying([asked.pk]):
+            ledger.record([other], ana.email or "")
+    carry_out(asked, EnterUnits())
+    [entry] = LedgerTransaction.objects.all()
+    assert entry.reason_code == "ISSUE"
 
 
 def ask_for(entry: Entry, supply: int, ana: User) -> ApprovalRequest:

@@ -22,7 +22,7 @@ ENTRIES = (
     "transactions",
     """amount holdersAfter heldAfter lineVersion reverses sequence
     sourceBefore targetBefore supplyAfter chainReference effectiveAt kind previousDigest
-    privateDigest source { user { id } } target { user { id } } token { id }""",
+    privateDigest reason source { user { id } } target { user { id } } token { id }""",
 )
 PRICES = (
     "priceHistory",
@@ -56,6 +56,8 @@ def head(token, chain, last):
             of_user = said["user"]["id"] if is_side else said
             line[name] = str(said) if isinstance(said, int) else of_user
         line["token"] = token
+        if line["lineVersion"] == "2":
+            line.pop("reason", None)
         text = json.dumps(
             line, sort_keys=True, separators=(",", ":"), ensure_ascii=False
         )

@@ -26,7 +26,7 @@ CHAINS = {
         "digest",
         "id sequence kind amount effectiveAt supplyAfter heldAfter holdersAfter "
         "chainReference reverses sourceBefore targetBefore lineVersion privateDigest "
-        "previousDigest token { id } source { id user { id } } "
+        "previousDigest reason token { id } source { id user { id } } "
         "target { id user { id } }",
     ),
     "priceHistory": (

@@ -1,5 +1,6 @@
 """Heads of chains, computed from what the API answers and from nothing else."""
 
+import dataclasses
 import hashlib
 import json
 import random
@@ -13,6 +14,7 @@ from issuers.register import ledger
 from issuers.register.chains import Chain, chain_lines
 from issuers.register.ledger import Entry, Kind, Price
 from issuers.register.models import LedgerTransaction, TokenLedgerHead
+from issuers.register.reasons import ReasonCode
 from issuers.register.verification import verify
 from tests.approved import approved_price, approved_record
 from tests.characters import Ask, World, on
@@ -26,7 +28,7 @@ BOTH = "lineVersion privateDigest previousDigest"
 HEAD = "ledgerHead { sequence digest priceNumber priceDigest }"
 FIELDS = {
     "transactions": f"""sequence kind amount effectiveAt supplyAfter heldAfter reverses
-        holdersAfter chainReference sourceBefore targetBefore {BOTH}
+        holdersAfter chainReference sourceBefore targetBefore reason {BOTH}
         token {{ id }} source {{ user {{ id }} }} target {{ user {{ id }} }}""",
     "priceHistory": f"number price source effectiveAt {BOTH}",
 }
@@ -46,6 +48,8 @@ def head_from_api(ask: Callable[..., Any], token: str, name: str) -> tuple[int, 
             number += 1
             if node["lineVersion"] == 1:
                 continue
+            if node["lineVersion"] == 2:
+                node.pop("reason", None)
             line = {"token": token}
             for member, value in node.items():
                 if isinstance(value, int):
@@ -95,6 +99,35 @@ def token(world: World) -> Any:
     approved_price(token, 3, "NAV", ODD)
     approved_price(token, 0, "MANUAL", "me")
     return token
+
+
+def test_lines_of_all_versions_are_of_one_chain(token: Any, partner: Ask):
+    """A code that staff give is in the line; other entries go on in version 2."""
+    tamper(AS_VERSION_1)
+    made = LedgerTransaction.objects.get(token=token, seq=4)
+    move = Entry(token, "TRANSFER", 1, made.source_id, made.target_id, "Act 3")
+    approved_record([move], "me")
+    for code in ReasonCode:
+        approved_record([dataclasses.replace(move, code=code)], "me")
+    approved_record([move], "me")
+    approved_price(token, 7, "NAV", "me")
+    heads_agree(partner, token)
+    found = partner(
+        "query ($id: ID!) { token(id: $id) { transactions(first: 100) { nodes {"
+        " lineVersion reason } } } }",
+        {"id": f"Token|{token}"},
+    ).data["token"]["transactions"]["nodes"]
+    told = [(node["lineVersion"], node["reason"]) for node in found]
+    coded = [(3, code.value) for code in ReasonCode]
+    assert told == [(1, None)] * 7 + [(2, None), *coded, (2, None)]
+    lines = [json.loads(row.line) for row in chain_lines(Chain.ENTRIES, token)]
+    assert [line.get("reason") for line in lines[7:]] == [code for _, code in told[7:]]
+    assert "Act 3" not in json.dumps(lines[7:])
+    tamper("UPDATE issuers_ledgertransaction SET reason_code = 'GIFT' WHERE seq = 9")
+    [head] = TokenLedgerHead.objects.filter(token=token)
+    _, digest = head_from_api(partner, f"Token|{token}", "transactions")
+    assert digest != head.entry_digest.hex()
+    assert [found.rule for found in verify() if found.breaches]
 
 
 def test_anybody_computes_the_heads(token: Any, partner: Ask):

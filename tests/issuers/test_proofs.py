@@ -28,6 +28,7 @@ from accounts.accounts.models import Account
 from accounts.people.models import User, UserHolder
 from issuers.register import ledger
 from issuers.register.ledger import Entry
+from issuers.register.reasons import ReasonCode
 from issuers.register.statement_models import Statement
 from issuers.register.witnesses import acknowledge
 from partnerapi.sandbox.data.approvals import approved_key
@@ -53,7 +54,7 @@ STATED = """query ($id: ID!) { token(id: $id) {
 ENTRIES = """query ($id: ID!) { token(id: $id) { transactions(first: 100) { nodes {
   id sequence kind amount effectiveAt supplyAfter heldAfter holdersAfter chainReference
   reverses sourceBefore targetBefore lineVersion privateDigest previousDigest
-  token { id } source { id user { id } } target { id user { id } } } } } }"""
+  reason token { id } source { id user { id } } target { id user { id } } } } } }"""
 Run = Callable[..., tuple[int, str]]
 
 
@@ -109,10 +110,10 @@ def holders(world: World) -> list[Any]:
     UserHolder.objects.filter(user=users[0]).update(name='Zoë "\u2028" 👤')
     token = world.public_token.pk
     approved_record(
-        [Entry(token, "MINT", 10 + n, None, a) for n, a in enumerate(accounts)]
-        + [Entry(token, "TRANSFER", 4, accounts[1], accounts[0])],
-        "me",
+        [Entry(token, "MINT", 10 + n, None, a) for n, a in enumerate(accounts)], "me"
     )
+    given = Entry(token, "TRANSFER", 4, accounts[1], accounts[0], code=ReasonCode.GIFT)
+    approved_record([given], "me")
     approved_price(token, 500, "NAV", "me")
     return accounts
 

@@ -20,6 +20,7 @@ SETTINGS = {
     "lock_timeout",
     "partnerapi.approvals",
     "partnerapi.author",
+    "partnerapi.reason",
     "register.marks",
     "transaction_isolation",
     "transaction_read_only",

@@ -22,7 +22,8 @@ ENTRIES = """query ($after: String) { token(symbol: "TIDEWICK") {
   transactions(first: 100, after: $after) { nodes {
     id sequence kind amount effectiveAt supplyAfter heldAfter holdersAfter
     chainReference reverses sourceBefore targetBefore lineVersion privateDigest
-    previousDigest token { id } source { id user { id } } target { id user { id } } }
+    previousDigest reason token { id } source { id user { id } }
+    target { id user { id } } }
   pageInfo { hasNextPage endCursor } } } }"""
 
 

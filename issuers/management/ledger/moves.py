@@ -10,6 +10,7 @@ from issuers.management.register_command import (
     RegisterCommand,
     account_named,
     actor,
+    add_code,
     add_reason,
     enter,
     request_entry,
@@ -21,6 +22,7 @@ from issuers.management.register_command import (
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Kind
+from issuers.register.reasons import ReasonCode
 from partnerapi.core.commands import DRY_RUN
 
 
@@ -47,6 +49,7 @@ class MoveCommand(RegisterCommand, ABC):
                 help=f"{treasury}, or a user's email or wallet address, LEI or id",
             )
         add_reason(parser)
+        add_code(parser)
 
     @abstractmethod
     def kind(self, options: dict[str, Any]) -> str:
@@ -77,6 +80,7 @@ class MoveCommand(RegisterCommand, ABC):
         return ledger.Entry(
             token.pk, kind, options["units"], ends.get("source"), ends.get("target"),
             reason=options["reason"],
+            code=options["code"] and ReasonCode(options["code"]),
         )  # fmt: skip
 
 
@@ -87,7 +91,8 @@ At most 2^64-1 units can exist, and no more than the token's authorized units, i
 Their value at the latest price can be at most 2^63-1 cents.
 
 examples:
-  manage.py ledger mint ACME 1000000 --staff ana@example.com --reason "Capital increase"
+  manage.py ledger mint ACME 1000000 --staff ana@example.com --code ISSUE \\
+      --reason "Capital increase"
   manage.py ledger mint ACME 250 --to holder@example.com --staff ana@example.com \\
       --reason "Founders' shares" --dry-run
   manage.py ledger mint ACME 1000000 --staff ana@example.com \\

@@ -3,6 +3,7 @@ from django.core.management.base import CommandError
 from issuers.management.register_command import (
     RegisterCommand,
     actor,
+    add_code,
     add_reason,
     enter,
     request_entry,
@@ -13,6 +14,7 @@ from issuers.management.register_command import (
 )
 from issuers.register import ledger
 from issuers.register.models import LedgerTransaction
+from issuers.register.reasons import ReasonCode
 from partnerapi.core.commands import DRY_RUN
 
 
@@ -36,15 +38,17 @@ examples:
             help="entry number; the admin shows a token's last entries",
         )
         add_reason(parser)
+        add_code(parser)
 
     def handle(
-        self, *, symbol, entry, staff, reason, dry_run, request, approval, **options
-    ):
+        self, *, symbol, entry, staff, reason, code, dry_run, request, approval,
+        **options,
+    ):  # fmt: skip
         who, token = actor(staff), token_named(symbol)
         mistaken = LedgerTransaction.objects.filter(token=token, seq=entry).first()
         if mistaken is None:
             raise CommandError(f"{symbol} has no entry {entry}. Nothing was written.")
-        reversal = ledger.reversal_of(mistaken, reason)
+        reversal = ledger.reversal_of(mistaken, reason, code and ReasonCode(code))
         tries = dry_run or request
         with writing(tries, approval):
             recorded, supply_after = enter(reversal, who, tries)

@@ -1,7 +1,8 @@
 -- Writes the next entries, prices and reservations of ledgers, and what follows from
 -- them: numbers, postings, balances, holding periods, delivered legacy lines, chains
 -- and one change of each head. Tells partners about them, but not about trades, which
--- have their own events. `judges`: the rules of tokens and holders apply.
+-- have their own events. `judges`: the rules of tokens and holders apply. The setting
+-- partnerapi.reason is the code of the entries' reasons, which makes lines of version 3.
 -- `entry_times` and `price_times` are for a history; elsewhere all have the time `at`.
 -- The heads are locked. Returns the entries, then the prices, as they were given.
 -- called by: register_history, register_post
@@ -32,6 +33,7 @@ DECLARE
     leg_deltas numeric[]; leg_afters numeric[];
     source_marks bigint[]; target_marks bigint[]; befores bytea[];
     price_numbers bigint[];
+    code constant text := nullif(current_setting('partnerapi.reason', TRUE), '');
 BEGIN
     IF cardinality(entry_tokens) > 5000 OR cardinality(price_tokens) > 5000
         OR cardinality(held_tokens) > 10000 THEN
@@ -147,11 +149,11 @@ BEGIN
         END IF;
         INSERT INTO issuers_ledgertransaction (token_id, seq, kind, source_id,
             target_id, amount, effective_at, recorded_at, supply_after, held_after,
-            holders_after, actor, reason, legacy_shareholder_id, reverses,
+            holders_after, actor, reason, reason_code, legacy_shareholder_id, reverses,
             source_before, target_before, previous_digest, salt, private_digest)
         SELECT e.token, e.seq, e.kind, e.source, e.target, e.amount,
             coalesce(e.entered_at, at), statement_timestamp(), e.supply, e.held,
-            e.holders, e.actor, e.reason, e.line, e.reverses,
+            e.holders, e.actor, e.reason, code, e.line, e.reverses,
             CASE WHEN e.source_mark < 0 THEN seqs[-e.source_mark]
                 ELSE e.source_mark END,
             CASE WHEN e.target_mark < 0 THEN seqs[-e.target_mark]

@@ -130,7 +130,9 @@ BEGIN
         'units', e.amount::text, 'reverses', e.reverses, 'reason', e.reason,
         'supply', CASE WHEN e.approval <> 'TRANSFER'
             AND (e.source_id IS NULL OR e.target_id IS NULL)
-            THEN e.supply_after::text END),
+            THEN e.supply_after::text END)
+            || CASE WHEN e.reason_code IS NULL THEN '{}'
+                ELSE jsonb_build_object('code', e.reason_code) END,
         e.amount, e.token_id, e.seq)) INTO used
     FROM (
         SELECT x.*, k.approval

@@ -11,6 +11,7 @@ from accounts.approvals.models import REASON_LENGTH
 from issuers.management.register_command import account_named
 from issuers.register.approvals import entry_content, entry_title
 from issuers.register.ledger import Entry
+from issuers.register.reasons import CHOICES, ReasonCode
 from partnerapi.staff.picking import TokenField
 
 
@@ -34,16 +35,32 @@ class AskForm(forms.Form):
         """
 
 
+def reason_code(initial: ReasonCode) -> forms.ChoiceField:
+    return forms.ChoiceField(
+        label="Reason, public",
+        choices=CHOICES,
+        initial=initial,
+        required=False,
+        help_text="In the register and in the proofs of its entries; the text is not.",
+    )
+
+
 class OfToken(AskForm):
     """Something of a token's register; its reason stands there, too."""
 
-    field_order = ["token", "units", "entry", "source", "target", "price", "origin"]
+    field_order = [
+        "token", "units", "entry", "source", "target", "price", "origin", "code",
+    ]  # fmt: skip
     token = TokenField()
 
     def of_entry(self, entry: Entry) -> tuple[Mapping[str, Any], str]:
         token = self.cleaned_data["token"]
         supply = int(token.ledger_head.supply)
         return entry_content(entry, supply), entry_title(entry, token)
+
+    def given_code(self) -> ReasonCode | None:
+        given = self.cleaned_data.get("code")
+        return ReasonCode(given) if given else None
 
     def account(self, name: str) -> int | None:
         """The ledger account of whom the field names."""

@@ -52,11 +52,12 @@ from issuers.register.errors import LedgerError
 from issuers.register.identities import identity_content, identity_title
 from issuers.register.ledger import Entry
 from issuers.register.models import LedgerTransaction, TokenPrice
+from issuers.register.reasons import ReasonCode
 from marketdata.trading.parameters import ParametersRefused
 from marketdata.trading.tariffs import TariffRefused
 from partnerapi.core import lock_waits
 from partnerapi.core.form_fields import EurosField, WholeField
-from partnerapi.staff.approvals.asking import AskForm, OfToken
+from partnerapi.staff.approvals.asking import AskForm, OfToken, reason_code
 from partnerapi.staff.approvals.kinds import KINDS
 from partnerapi.staff.approvals.market_forms import (
     BustForm,
@@ -92,6 +93,7 @@ class OfUnits(OfToken):
             source,
             target,
             asked["reason"],
+            code=self.given_code(),
         )
         return self.of_entry(entry)
 
@@ -111,27 +113,32 @@ OR_TREASURY = f"{PERSON}, or “treasury”"
 
 class MintForm(OfUnits):
     kind = ApprovalKind.MINT
+    code = reason_code(ReasonCode.ISSUE)
     target = person("To", OR_TREASURY, initial="treasury")
 
 
 class BurnForm(OfUnits):
     kind = ApprovalKind.BURN
+    code = reason_code(ReasonCode.REDUCTION)
     source = person("From", OR_TREASURY, initial="treasury")
 
 
 class ForcedTransferForm(OfUnits):
     kind = ApprovalKind.FORCED_TRANSFER
+    code = reason_code(ReasonCode.COURT_ORDER)
     source = person("From", PERSON)
     target = person("To", PERSON)
 
 
 class TransferForm(OfUnits):
     kind = ApprovalKind.TRANSFER
+    code = reason_code(ReasonCode.SALE)
     source = person("From", OR_TREASURY)
     target = person("To", OR_TREASURY)
 
 
 class ReversalForm(OfToken):
+    code = reason_code(ReasonCode.CORRECTION)
     entry = WholeField(
         label="Entry", min_value=1, help_text="Number in the token's ledger"
     )
@@ -143,7 +150,8 @@ class ReversalForm(OfToken):
         if mistaken is None:
             said = f"{asked['token'].symbol} has no entry {asked['entry']}."
             raise forms.ValidationError({"entry": said})
-        return self.of_entry(ledger.reversal_of(mistaken, asked["reason"]))
+        reversal = ledger.reversal_of(mistaken, asked["reason"], self.given_code())
+        return self.of_entry(reversal)
 
 
 class PriceForm(OfToken):

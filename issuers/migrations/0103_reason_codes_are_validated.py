@@ -1,0 +1,8 @@
+from django.contrib.postgres.operations import ValidateConstraint
+from django.db import migrations
+
+
+class Migration(migrations.Migration):
+    dependencies = [("issuers", "0102_reason_codes")]
+
+    operations = [ValidateConstraint("ledgertransaction", "ledger_reason_is_known")]
