@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import io
+import itertools
 import json
 import secrets
 from collections.abc import Callable
@@ -11,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import IntegrityError, connection
 from django.utils import timezone
 
 from accounts.accounts.models import Account
@@ -20,7 +22,15 @@ from accounts.people.models import UserHolder
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Price
+from issuers.register.models import LedgerTransaction
+from issuers.register.reasons import ReasonCode
 from issuers.register.stated_names import names_digest
+from issuers.register.statements import (
+    differences,
+    private_key,
+    read_statement,
+    write_statement,
+)
 from tests.approved import desk
 from tests.characters import World
 from tests.issuers.register import empty_token, new_issuer, new_statement_key, people
@@ -179,6 +189,75 @@ def test_finds_what_the_owner_rewrote_and_digested_anew(
     said = verify(statement)
     assert found in said
     assert f"the register agrees with {statement.name}: 36, BROKEN " in said
+
+
+# What the owner makes of each column of an entry.
+TAMPERED = {
+    "kind": "CASE kind WHEN 'MINT' THEN 'ALLOCATE' ELSE 'MINT' END",
+    "source_id": "{stranger}",
+    "target_id": "{stranger}",
+    "amount": "amount + 1",
+    "effective_at": "effective_at - interval '1 us'",
+    "recorded_at": "recorded_at - interval '1 us'",
+    "supply_after": "supply_after + 1",
+    "held_after": "held_after - 1",
+    "holders_after": "holders_after + 1",
+    "actor": "'bo@example.com'",
+    "reason": "reason || '.'",
+    "reason_code": "'GIFT'",
+    "chain_reference": "'0x1'",
+    "legacy_shareholder_id": "gen_random_uuid()",
+    "reverses": "1",
+    "source_before": "coalesce(source_before, 0) + 1",
+    "target_before": "coalesce(target_before, 0) + 1",
+    "previous_digest": "sha256(salt)",
+    "salt": "substr(sha256(salt), 1, 16)",
+    "private_digest": "sha256(private_digest)",
+}
+DIGESTED_ANEW = """
+    UPDATE issuers_ledgertransaction SET private_digest = sha256(salt || convert_to(
+        register_entry_detail(actor, legacy_shareholder_id, reason, recorded_at),
+        'UTF8'))
+"""
+KEPT = "CREATE TEMP TABLE kept AS TABLE issuers_ledgertransaction"
+BACK = """
+    DELETE FROM issuers_ledgertransaction;
+    INSERT INTO issuers_ledgertransaction TABLE kept
+"""
+
+
+def test_each_tampering_with_an_entry_is_refused_or_seen(token: Token, statement: Path):
+    """Whether the owner digests private parts and chains anew, or chains only."""
+    stranger, source = (user.ledger_account.pk for user in people(2))
+    mint = Entry(token.pk, "MINT", 1, target=source, code=ReasonCode.ISSUE)
+    ledger.record([mint], "ana@example.com")
+    key = private_key(settings.PARTNER_API_STATEMENT_KEY)
+    path = write_statement(statement.parent, key, timezone.now())
+    said = read_statement(path, key.public_key())
+    assert set(TAMPERED) == {
+        field.attname for field in LedgerTransaction._meta.concrete_fields
+    } - {"token_id", "seq"}
+    refused = 0
+    tried = list(itertools.product((1, 2, 3), TAMPERED, ("", DIGESTED_ANEW)))
+    with as_owner(), connection.cursor() as cursor:
+        cursor.execute(KEPT)
+        assert list(differences(said, timezone.now())) == []
+        for number, column, anew in tried:
+            value = TAMPERED[column].format(stranger=stranger)
+            update = f"UPDATE issuers_ledgertransaction SET {column} = {value}"
+            try:
+                cursor.execute(f"{update} WHERE seq = {number}")
+            except IntegrityError:
+                refused += 1
+                continue
+            cursor.execute(anew + ";" + REWRITTEN if anew else REWRITTEN)
+            found = list(differences(said, timezone.now()))
+            is_back = column == "private_digest" and anew
+            assert bool(found) is not is_back, (number, column, anew)
+            cursor.execute(BACK)
+            cursor.execute(REWRITTEN)
+        assert list(differences(said, timezone.now())) == []
+    assert len(tried) - refused >= 54
 
 
 def test_the_digest_of_names_is_of_a_line_for_each_holder(token: Token):
