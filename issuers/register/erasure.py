@@ -22,6 +22,7 @@ from issuers.register.erasure_records import lock_erasures
 from issuers.register.stated_rows import TABLES, keys_and_commitments
 from issuers.register.statement_models import Erasure, StatedRows
 from partnerapi.core.chains import rows_of
+from partnerapi.core.database import constraint_of
 from partnerapi.core.progress import Advance
 from partnerapi.core.times import to_rfc3339
 
@@ -125,7 +126,7 @@ def erase(
     try:
         [erasure] = Erasure.objects.raw(ERASE, arguments)
     except IntegrityError as error:
-        if "approval" in str(error):
+        if constraint_of(error) != ERASABLE:
             raise
         raise NotErasable(str(error).partition("\n")[0]) from None
     return erasure
@@ -178,5 +179,7 @@ class ErasePerson:
         raise Superseded("Run `erase_person` with --approval to execute it.")
 
 
+ERASABLE = "person_may_be_erased"
+"""The rule of `erasure_erase` that a person breaks."""
 ROWS = "SELECT place, key, ends FROM erasure_rows(%s, %s)"
 ERASE = "SELECT * FROM erasure_erase(%s, %s, %s, %s)"

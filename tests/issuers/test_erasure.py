@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from django.utils import timezone
 
@@ -20,7 +20,7 @@ from accounts.approvals.models import ApprovalKind
 from accounts.people.models import User, UserHolder
 from issuers.compliance import restrictions
 from issuers.compliance.restrictions import Terms
-from issuers.register import ledger, statements
+from issuers.register import erasure, ledger, statements
 from issuers.register.chains import Chain, chain_lines
 from issuers.register.erasure import RETENTION, days_kept, erasure_content
 from issuers.register.ledger import Entry
@@ -28,6 +28,7 @@ from issuers.register.proofs import holding_proof, stated_at
 from issuers.register.statement_models import Erasure, StatedRows
 from issuers.register.statements import private_key, write_statement
 from issuers.register.verification import verify
+from partnerapi.core.database import execute
 from partnerapi.sandbox.data.approvals import ASKER, file_and_approve
 from tests.approved import approved_record, desk, partner_of
 from tests.characters import World
@@ -303,6 +304,14 @@ def test_two_people_erase_only_a_person_who_has_left(
     with pytest.raises(CommandError, match="use --request to request approval"):
         call_command("erase_person", str(person.pk), staff=ASKER, stdout=io.StringIO())
     assert User.objects.get(pk=person.pk).last_name == "Quillfeather"
+
+
+def test_a_fault_is_not_said_to_be_the_person_s(world: World, person: User):
+    with transaction.atomic():
+        execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        with pytest.raises(IntegrityError, match="READ COMMITTED"):
+            erasure.erase(person.pk, ASKER, days_kept(), lambda done: None)
+        transaction.set_rollback(True)
 
 
 def test_a_line_of_version_1_keeps_its_digests(

@@ -41,7 +41,7 @@ BEGIN
         AND NOT u.is_staff AND NOT u.is_superuser FOR UPDATE;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'Only a natural person who is not on the staff can be erased.'
-            USING ERRCODE = 'restrict_violation';
+            USING ERRCODE = 'restrict_violation', CONSTRAINT = 'person_may_be_erased';
     END IF;
     IF EXISTS (SELECT FROM issuers_ledgeraccount a JOIN issuers_holderbalance b
             ON b.account_id = a.id AND b.balance > 0 WHERE a.user_id = person)
@@ -52,7 +52,7 @@ BEGIN
         OR EXISTS (SELECT FROM issuers_issuer i WHERE i.owner_id = person) THEN
         RAISE EXCEPTION 'A person who is erased must have no units, no pending legacy '
             'shares and no open account, and must own no issuer.'
-            USING ERRCODE = 'restrict_violation';
+            USING ERRCODE = 'restrict_violation', CONSTRAINT = 'person_may_be_erased';
     END IF;
     SELECT * INTO last FROM issuers_erasure x ORDER BY x.number DESC LIMIT 1;
     number := coalesce(last.number, 0) + 1;
