@@ -45,10 +45,10 @@ BEGIN
         WHERE e.token_id = of_token AND e.number > since_event
     ), traded AS (
         SELECT e.number, e.trade, e.actor, f.order_id, f.reserved, f.paid AS paid_before,
-            f.maker_value + f.taker_value AS value_before, t.maker_bps, t.taker_bps,
-            t.minimum, t.maximum, t.vat_bps, o.side, o.cash_account_id,
+            f.maker_value + f.taker_value AS value_before, t.tariff, o.side,
+            o.cash_account_id,
             CASE WHEN o.side = 0 AND o.status = 'OPEN'
-                THEN (o.quantity - o.filled)::numeric * o.limit_price END AS rest,
+                THEN (o.quantity - o.filled)::numeric * o.limit_price ELSE 0 END AS rest,
             f.maker_value + sum(CASE WHEN e.takes THEN 0 ELSE e.value END) OVER by_order
                 AS maker,
             f.taker_value + sum(CASE WHEN e.takes THEN e.value ELSE 0 END) OVER by_order
@@ -58,14 +58,13 @@ BEGIN
         CROSS JOIN LATERAL (
             SELECT * FROM trading_orderfee x WHERE x.order_id = e.order_id LIMIT 1) f
         CROSS JOIN LATERAL (
-            SELECT * FROM trading_tariff x WHERE x.id = f.tariff_id LIMIT 1) t
+            SELECT x AS tariff FROM trading_tariff x WHERE x.id = f.tariff_id LIMIT 1) t
         CROSS JOIN LATERAL (
             SELECT * FROM trading_order x WHERE x.id = e.order_id LIMIT 1) o
         WINDOW by_order AS (PARTITION BY e.order_id ORDER BY e.number)
     ), due AS (
-        SELECT t.*, t.maker + t.taker AS value, CASE WHEN t.maker + t.taker = 0 THEN 0
-            ELSE trading_fee(t.maker * t.maker_bps + t.taker * t.taker_bps, t.minimum,
-                t.maximum, t.vat_bps) END AS due
+        SELECT t.*, t.maker + t.taker AS value,
+            trading_fee_due(t.tariff, t.maker, t.taker, 0) AS due
         FROM traded t
     ), paid AS (
         SELECT d.*, CASE d.side WHEN 0 THEN d.due ELSE d.value + least(
@@ -74,15 +73,13 @@ BEGIN
         FROM due d WINDOW by_order AS (PARTITION BY d.order_id ORDER BY d.number)
     ), steps AS MATERIALIZED (
         SELECT p.*, p.paid - coalesce(lag(p.paid) OVER by_order, p.paid_before) AS total,
-            trading_fee_net(p.paid, p.vat_bps) - trading_fee_net(coalesce(
-                lag(p.paid) OVER by_order, p.paid_before), p.vat_bps) AS net,
+            trading_fee_net(p.paid, (p.tariff).vat_bps) - trading_fee_net(coalesce(
+                lag(p.paid) OVER by_order, p.paid_before), (p.tariff).vat_bps) AS net,
             lead(p.number) OVER by_order IS NULL AS is_last
         FROM paid p WINDOW by_order AS (PARTITION BY p.order_id ORDER BY p.number)
     ), ends AS MATERIALIZED (
-        SELECT s.*, CASE WHEN s.rest IS NULL THEN 0 ELSE trading_fee(
-                s.maker * s.maker_bps + s.taker * s.taker_bps
-                    + s.rest * greatest(s.maker_bps, s.taker_bps),
-                s.minimum, s.maximum, s.vat_bps) - s.paid END AS holds
+        SELECT s.*, CASE s.rest WHEN 0 THEN 0 ELSE
+            trading_fee_due(s.tariff, s.maker, s.taker, s.rest) - s.paid END AS holds
         FROM steps s WHERE s.is_last
     ), kept AS (
         UPDATE trading_orderfee f SET maker_value = e.maker, taker_value = e.taker,

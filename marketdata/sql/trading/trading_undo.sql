@@ -70,32 +70,28 @@ BEGIN
     SELECT h.last_seq + 1 INTO entry FROM issuers_tokenledgerhead h
         WHERE h.token_id = of_token;
     WITH fees AS (
-        SELECT f.order_id, f.paid, f.reserved, o.side, o.cash_account_id, t.maker_bps,
-            t.taker_bps, t.minimum, t.maximum, t.vat_bps,
+        SELECT f.order_id, f.paid, f.reserved, o.side, o.cash_account_id, t AS tariff,
             f.maker_value - CASE WHEN trade.aggressor = o.side THEN 0 ELSE v.value END
                 AS maker,
             f.taker_value - CASE WHEN trade.aggressor = o.side THEN v.value ELSE 0 END
                 AS taker,
             CASE WHEN o.side = 0 AND o.status = 'OPEN'
-                THEN (o.quantity - o.filled)::numeric * o.limit_price END AS rest
+                THEN (o.quantity - o.filled)::numeric * o.limit_price ELSE 0 END AS rest
         FROM trading_orderfee f
         JOIN trading_order o ON o.id = f.order_id
         JOIN trading_tariff t ON t.id = f.tariff_id
         CROSS JOIN (SELECT trade.price * trade.quantity AS value) v
         WHERE f.order_id IN (buy.id, sell.id)
     ), remain AS (
-        SELECT f.*, CASE WHEN f.maker + f.taker = 0 THEN 0 ELSE least(f.paid,
-                trading_fee(f.maker::numeric * f.maker_bps + f.taker::numeric
-                    * f.taker_bps, f.minimum, f.maximum, f.vat_bps),
-                CASE f.side WHEN 1 THEN f.maker + f.taker END) END AS remains
+        SELECT f.*, least(f.paid, trading_fee_due(f.tariff, f.maker, f.taker, 0),
+                CASE f.side WHEN 1 THEN f.maker + f.taker END) AS remains
         FROM fees f
     ), held AS MATERIALIZED (
-        SELECT r.*, CASE WHEN r.rest IS NULL THEN 0 ELSE trading_fee(
-                r.maker::numeric * r.maker_bps + r.taker::numeric * r.taker_bps
-                    + r.rest * greatest(r.maker_bps, r.taker_bps),
-                r.minimum, r.maximum, r.vat_bps) - r.remains END AS holds,
-            trading_fee_net(r.paid, r.vat_bps) - trading_fee_net(r.remains, r.vat_bps)
-                AS net
+        SELECT r.*, CASE r.rest WHEN 0 THEN 0 ELSE
+                trading_fee_due(r.tariff, r.maker, r.taker, r.rest) - r.remains END
+                AS holds,
+            trading_fee_net(r.paid, (r.tariff).vat_bps)
+                - trading_fee_net(r.remains, (r.tariff).vat_bps) AS net
         FROM remain r
     ), kept AS (
         UPDATE trading_orderfee f SET maker_value = h.maker, taker_value = h.taker,
