@@ -59,25 +59,25 @@ BEGIN
         WHEN 'FILL_OR_KILL' THEN e.actor = p.login AND o.time_in_force = 'FOK'
             AND o.filled = 0 AND NOT trading_could_fill(of_token, o.id, e.number,
                 since_event, judged_at)
-        WHEN 'SELF_TRADE' THEN CASE WHEN is_call THEN e.actor = 'market' AND EXISTS (
-            SELECT FROM trading_order q WHERE q.user_id = o.user_id
-                AND q.token_id = of_token AND q.side <> o.side
-                AND CASE o.side WHEN 0 THEN q.limit_price <= o.limit_price
-                    ELSE q.limit_price >= o.limit_price END
-                AND q.priority < o.priority AND (q.status = 'OPEN'
-                    OR q.last_event > since_event))
+        WHEN 'SELF_TRADE' THEN CASE WHEN is_call THEN e.actor = 'market'
             ELSE e.actor = p.login AND EXISTS (
-            SELECT FROM trading_orderevent n WHERE n.token_id = of_token
-                AND n.number > since_event AND n.order_id = o.id
-                AND n.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED'))
+                SELECT FROM trading_orderevent n WHERE n.token_id = of_token
+                    AND n.number > since_event AND n.order_id = o.id
+                    AND n.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED')) END
             AND EXISTS (
-            SELECT FROM trading_order q WHERE q.user_id = o.user_id
-                AND q.token_id = of_token AND q.side <> o.side
+            -- Of the user's orders those that are open, or have changed since.
+            SELECT FROM (
+                SELECT x.* FROM trading_order x WHERE x.user_id = o.user_id
+                    AND x.status = 'OPEN' AND x.token_id = of_token
+                UNION ALL
+                SELECT x.* FROM trading_orderevent n
+                JOIN trading_order x ON x.id = n.order_id AND x.user_id = o.user_id
+                WHERE n.token_id = of_token
+                    AND n.number > CASE WHEN is_call THEN since_event ELSE e.number END
+            ) q WHERE q.side <> o.side
+                AND q.priority < CASE WHEN is_call THEN o.priority ELSE e.number END
                 AND CASE o.side WHEN 0 THEN q.limit_price <= o.limit_price
-                    ELSE q.limit_price >= o.limit_price END
-                AND q.priority < e.number AND (q.status = 'OPEN' OR EXISTS (
-                    SELECT FROM trading_orderevent n WHERE n.token_id = of_token
-                        AND n.number > e.number AND n.order_id = q.id))) END
+                    ELSE q.limit_price >= o.limit_price END)
         WHEN 'ACCOUNT_NOT_ACTIVE' THEN (SELECT a.status <> 'ACTIVE'
             FROM accounts_account a WHERE a.id = o.account_id)
         ELSE EXISTS (

@@ -327,26 +327,18 @@ BEGIN
                 AS cents
         FROM held h
     ) h, (
-        SELECT coalesce(array_agg(c.side ORDER BY c.message, c.place), '{}') AS sides,
-            array_agg(c.price ORDER BY c.message, c.place) AS prices,
-            array_agg(c.units::bigint ORDER BY c.message, c.place) AS units,
-            array_agg(c.is_end ORDER BY c.message, c.place) AS ends
-        FROM changes c
+        SELECT coalesce(array_agg(c.side), '{}') AS sides, array_agg(c.price) AS prices,
+            array_agg(c.units::bigint) AS units, array_agg(c.is_end) AS ends
+        FROM (SELECT * FROM changes ORDER BY message, place) c
     ) c, (
-        SELECT array_agg(t.price ORDER BY t.trade) AS prices,
-            array_agg(t.units ORDER BY t.trade) AS units,
-            array_agg(t.actor ORDER BY t.trade) AS actors,
-            array_agg(t.seller ORDER BY t.trade) AS sellers,
-            array_agg(t.buyer ORDER BY t.trade) AS buyers,
-            array_agg(t.paid_to ORDER BY t.trade) AS paid_to,
-            array_agg(t.paid_by ORDER BY t.trade) AS paid_by,
-            array_agg(t.buy ORDER BY t.trade) AS buys,
-            array_agg(t.sell ORDER BY t.trade) AS sells,
-            array_agg(t.buyer_account ORDER BY t.trade) AS buyer_accounts,
-            array_agg(t.seller_account ORDER BY t.trade) AS seller_accounts,
-            array_agg(t.aggressor ORDER BY t.trade) AS aggressors,
-            array_agg(t.event ORDER BY t.trade) AS events
-        FROM trades t
+        SELECT array_agg(t.price) AS prices, array_agg(t.units) AS units,
+            array_agg(t.actor) AS actors, array_agg(t.seller) AS sellers,
+            array_agg(t.buyer) AS buyers, array_agg(t.paid_to) AS paid_to,
+            array_agg(t.paid_by) AS paid_by, array_agg(t.buy) AS buys,
+            array_agg(t.sell) AS sells, array_agg(t.buyer_account) AS buyer_accounts,
+            array_agg(t.seller_account) AS seller_accounts,
+            array_agg(t.aggressor) AS aggressors, array_agg(t.event) AS events
+        FROM (SELECT * FROM trades ORDER BY trade) t
     ) t;
     IF wrong IS NOT NULL OR cardinality(array_positions(kinds, 'ORDER_AMENDED')) > 0
         AND cardinality(new_orders) > 0 THEN
@@ -568,9 +560,12 @@ BEGIN
                         AND (b.account_id = o.account_id OR b.account_id IS NULL)
                         AND (b.token_id = of_token OR b.token_id IS NULL))
                     THEN 'blocks'
-                WHEN o.status = 'OPEN' AND (SELECT count(*) FROM trading_order x
-                    WHERE x.account_id = o.account_id AND x.token_id = of_token
-                        AND x.status = 'OPEN') > 1000 THEN 'open orders' END AS broken
+                WHEN o.status = 'OPEN' AND o.account_id IN (
+                    SELECT x.account_id FROM trading_order x
+                    WHERE x.account_id = ANY (accounts) AND x.token_id = of_token
+                        AND x.status = 'OPEN'
+                    GROUP BY x.account_id HAVING count(*) > 1000)
+                    THEN 'open orders' END AS broken
             FROM trading_orderevent e
             CROSS JOIN LATERAL (
                 SELECT * FROM trading_order x WHERE x.id = e.order_id LIMIT 1) o
@@ -613,18 +608,18 @@ BEGIN
             GROUP BY u.account
         ) c;
     END IF;
-    PERFORM events_write(NULL, array_agg(o.partner_id ORDER BY e.number),
-        array_agg(e.kind::text ORDER BY e.number), array_agg(o.id ORDER BY e.number),
-        NULL, array_agg(of_token ORDER BY e.number),
-        array_agg(o.account_id ORDER BY e.number), NULL,
-        array_agg(e.number ORDER BY e.number), array_agg(e.price ORDER BY e.number),
-        array_agg(e.quantity ORDER BY e.number),
-        array_agg(e.remaining ORDER BY e.number), array_agg(e.trade ORDER BY e.number),
+    PERFORM events_write(NULL, array_agg(e.partner_id), array_agg(e.kind::text),
+        array_agg(e.order_id), NULL, array_agg(of_token), array_agg(e.account_id), NULL,
+        array_agg(e.number), array_agg(e.price), array_agg(e.quantity),
+        array_agg(e.remaining), array_agg(e.trade),
         array_agg(CASE WHEN e.kind IN ('ORDER_CANCELLED', 'ORDER_EXPIRED')
-            THEN e.reason END ORDER BY e.number),
+            THEN e.reason END),
         last => kinds && ARRAY['ORDER_ACCEPTED', 'ORDER_AMENDED'] AND NOT interrupts)
-    FROM trading_orderevent e JOIN trading_order o ON o.id = e.order_id
-    WHERE e.token_id = of_token AND e.number > market.last_event;
+    FROM (
+        SELECT e.*, o.partner_id, o.account_id
+        FROM trading_orderevent e JOIN trading_order o ON o.id = e.order_id
+        WHERE e.token_id = of_token AND e.number > market.last_event ORDER BY e.number
+    ) e;
     IF interrupts THEN
         PERFORM trading_interrupt(of_token, market.last_event, base_price, judged_at);
     END IF;
