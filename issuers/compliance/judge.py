@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from issuers.register.standing import (
@@ -93,40 +94,30 @@ ASK = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Units:
-    """A holder's units of a token now: those on sale, and those that stay."""
+class Units(NamedTuple):
+    """A holder's units of a token now: those on sale, those that stay, and those that
+    may leave."""
 
-    balance: int
     reserved: int
     locked: int
-    locked_until: datetime | None
+    available: int
     is_frozen: bool
-
-    @property
-    def available(self) -> int:
-        """Units that may leave."""
-        if self.is_frozen:
-            return 0
-        return max(self.balance - self.locked - self.reserved, 0)
 
 
 def units_of(account: int, tokens: Sequence[UUID]) -> dict[UUID, Units]:
     """A holder's units of each of the tokens; one statement, which locks nothing."""
-    rows = fetch(UNITS, [list(tokens), [account] * len(tokens)], tuple)
+    rows = fetch(UNITS, [list(tokens), account], tuple)
     return {
-        token: Units(
-            int(balance),
-            int(reserved),
-            min(int(locked or 0), int(balance)),
-            locked_until,
-            bool(json.loads(sending or "[]")),
-        )
-        for token, balance, reserved, locked, locked_until, sending in rows
+        token: Units(int(reserved), int(locked), int(available), is_frozen)
+        for token, reserved, locked, available, is_frozen in rows
     }
 
 
 UNITS = """
-    SELECT token_id, balance, reserved, locked, locked_until, sending
-    FROM register_states(%s::uuid[], %s::bigint[], FALSE)
+    SELECT w.token, l.reserved, least(l.locked, l.balance),
+        greatest(l.may_send - l.reserved, 0),
+        l.reasons -> 'send' @> '[{"code": "SENDER_FROZEN"}]'
+    FROM unnest(%s::uuid[]) AS w (token)
+    CROSS JOIN LATERAL register_limits(
+        w.token, ARRAY[%s::bigint], clock_timestamp()) l
 """

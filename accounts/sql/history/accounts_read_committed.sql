@@ -15,7 +15,7 @@
 --     passkeys_vouch, register_history, register_instant, register_keep_changes,
 --     register_keep_delivered, register_keep_holder, register_keep_issuer,
 --     register_keep_judged, register_keep_token, register_keep_user, register_note,
---     register_open_accounts, register_read, register_states, register_write,
+--     register_open_accounts, register_read, register_write,
 --     sign_in_make_codes, sign_in_reset, sign_in_use_code, trading_announce,
 --     trading_block, trading_change_phase, trading_indicate, trading_lock,
 --     trading_lock_markets, trading_open, trading_set_parameters, trading_set_tariff,

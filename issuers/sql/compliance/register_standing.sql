@@ -1,7 +1,7 @@
 -- Returns what binds accounts, or a newcomer, in a token at an instant: pauses,
 -- refusals to send and to receive, locked units, limits.
 -- called by: anyone, binds_preview_rule, register_judge, register_judge_entries,
---     register_limits, register_read, register_states, trading_judge_endings,
+--     register_limits, register_read, trading_judge_endings,
 --     trading_judge_holders, trading_read
 CREATE OR REPLACE FUNCTION public.register_standing(
     of_token uuid, accounts bigint[], at timestamp with time zone, past boolean DEFAULT

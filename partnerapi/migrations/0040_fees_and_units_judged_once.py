@@ -1,19 +1,21 @@
--- Returns the balance, the reserved units and what binds each pair of token and
--- account; with `holds`, after it has locked the accounts.
--- called by: application
--- locks: issuers_ledgeraccount (FOR SHARE)
-CREATE OR REPLACE FUNCTION public.register_states(
-    tokens uuid[], wanted bigint[], holds boolean
-)
-RETURNS TABLE(token_id uuid, account bigint, kind text, issuer_id uuid, name text,
-    balance numeric, reserved numeric, is_paused boolean, sending jsonb, receiving
-    jsonb, locked numeric, locked_until timestamp with time zone, most_units numeric,
-    most_bps integer, most_holders bigint) LANGUAGE plpgsql SECURITY DEFINER
+"""Contract: fees and units judged once."""
+
+from django.db import migrations
+
+FORWARD = r"""
+DROP FUNCTION public.register_states(uuid[], bigint[], boolean);
+
+DROP FUNCTION public.trading_fee(numeric, bigint, bigint, integer);
+"""
+
+BACKWARD = r"""
+CREATE OR REPLACE FUNCTION public.register_states(tokens uuid[], wanted bigint[], holds boolean)
+RETURNS TABLE(token_id uuid, account bigint, kind text, issuer_id uuid, name text, balance numeric, reserved numeric, is_paused boolean, sending jsonb, receiving jsonb, locked numeric, locked_until timestamp with time zone, most_units numeric, most_bps integer, most_holders bigint) LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_seqscan = off
-SET plan_cache_mode = force_generic_plan
+SET enable_hashjoin = 'off'
+SET enable_mergejoin = 'off'
+SET enable_seqscan = 'off'
+SET plan_cache_mode = 'force_generic_plan'
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -67,3 +69,25 @@ BEGIN
     ) s ON TRUE;
 END $$;
 REVOKE ALL ON FUNCTION public.register_states(uuid[], bigint[], boolean) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_fee(weighted numeric, minimum bigint, maximum bigint, vat integer)
+RETURNS numeric LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+DECLARE
+    net numeric := least(maximum, greatest(minimum, div(2 * weighted + 10000, 20000)));
+BEGIN
+    RETURN net + div(2 * net * vat + 10000, 20000);
+END $$;
+REVOKE ALL ON FUNCTION public.trading_fee(numeric, bigint, bigint, integer) FROM PUBLIC;
+"""
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("issuers", "0101_erasures_refuse_by_name"),
+        ("partnerapi", "0039_functions_alone_write_accounts"),
+        ("trading", "0045_self_trades_by_user"),
+    ]
+
+    operations = [migrations.RunSQL(FORWARD, BACKWARD)]
