@@ -17,6 +17,7 @@ from accounts.people.models import User
 from partnerapi.core.constraints import check
 from partnerapi.core.database import constraint_of, rows_of
 from partnerapi.core.errors import PartnerAPIError
+from partnerapi.core.lengths import ACTOR_LENGTH, REASON_LENGTH
 from partnerapi.core.locks import lock
 
 
@@ -185,7 +186,7 @@ class Account(models.Model):
         editable=False,
     )
     status_reason = models.CharField(
-        max_length=500,
+        max_length=REASON_LENGTH,
         null=True,
         blank=True,
         editable=False,
@@ -362,14 +363,20 @@ class AccountStatusChange(models.Model):
     previous_status = models.CharField(max_length=9, choices=AccountStatus, null=True)
     status = models.CharField(max_length=9, choices=AccountStatus)
     reason = models.CharField(
-        max_length=500, null=True, blank=True, help_text="Reason given by the caller."
+        max_length=REASON_LENGTH,
+        null=True,
+        blank=True,
+        help_text="Reason given by the caller.",
     )
     actor = models.CharField(
-        max_length=254, help_text="A partner's login, or a member of staff's e-mail."
+        max_length=ACTOR_LENGTH,
+        help_text="A partner's login, or a member of staff's e-mail.",
     )
     is_staff = models.BooleanField()
     approved_by = models.CharField(
-        max_length=254, blank=True, help_text="The second person, where one is needed."
+        max_length=ACTOR_LENGTH,
+        blank=True,
+        help_text="The second person, where one is needed.",
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     recorded_at = models.DateTimeField(db_default=Now(), editable=False)

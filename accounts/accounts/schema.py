@@ -10,6 +10,7 @@ from accounts.people.schema import User
 from accounts.totals import Listed, totals
 from partnerapi.core.errors import BadUserInput, NotFound, RequestTimeout
 from partnerapi.core.filters import narrow
+from partnerapi.core.lengths import REASON_LENGTH
 from partnerapi.core.lock_waits import LockTimeout, name_locked_row
 from partnerapi.graphql.cost import MUTATION, Field
 from partnerapi.graphql.pages import read_pages, read_rows
@@ -39,7 +40,6 @@ STATUS_HISTORY = OrderedList(
     (OrderKey("accounts_accountstatuschange.number", "bigint"),),
     parent="account_id",
 )
-REASON_LENGTH = 500
 NEEDS_ONE = f"Needs one of the scopes {', '.join(f'`{each}`' for each in OF_ACCOUNTS)}."
 
 Status = models.Account.Status

@@ -14,8 +14,7 @@ from django.db.models.functions import Now
 from accounts.passkeys.models import Assertion
 from accounts.people.models import User
 from partnerapi.core.constraints import check
-
-REASON_LENGTH = 500
+from partnerapi.core.lengths import REASON_LENGTH
 
 
 class ApprovalKind(models.TextChoices):

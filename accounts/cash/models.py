@@ -11,12 +11,12 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from accounts.accounts.models import Account
-from accounts.approvals.models import REASON_LENGTH, ApprovalRequest
+from accounts.approvals.models import ApprovalRequest
 from partnerapi.core.chains import BEGINNING
 from partnerapi.core.constraints import check
+from partnerapi.core.lengths import ACTOR_LENGTH, REASON_LENGTH
 from partnerapi.core.money import euros
 
-ACTOR_LENGTH = 254
 REFERENCE_LENGTH = 64
 TEXT_LENGTH = 500
 """Of a bank line."""

@@ -7,9 +7,10 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from accounts.cash.models import ACTOR_LENGTH, Withdrawal
+from accounts.cash.models import Withdrawal
 from accounts.payments.iban import NAME_LENGTH
 from partnerapi.core.constraints import check
+from partnerapi.core.lengths import ACTOR_LENGTH
 
 IBAN_LENGTH = 34
 

@@ -13,8 +13,9 @@ from django.db.models import Func, Q
 from django.db.models.functions import Now
 
 from issuers.models.tokens import Token, Units
-from issuers.register.models import ACTOR_LENGTH, REASON_LENGTH, LedgerAccount
+from issuers.register.models import LedgerAccount
 from partnerapi.core.constraints import check
+from partnerapi.core.lengths import ACTOR_LENGTH, REASON_LENGTH
 
 
 class RuleIsValid(Func):

@@ -21,10 +21,11 @@ from issuers.register import ledger
 from issuers.register.approvals import entry_content, entry_title
 from issuers.register.errors import LedgerError
 from issuers.register.kinds import EntryKind
-from issuers.register.models import REASON_LENGTH, LedgerTransaction
+from issuers.register.models import LedgerTransaction
 from issuers.register.reasons import ReasonCode
 from partnerapi.core import lock_waits
 from partnerapi.core.commands import DryRunCommand
+from partnerapi.core.lengths import REASON_LENGTH
 from partnerapi.core.typed_numbers import NotANumber, typed_whole
 
 TREASURY = "treasury"

@@ -19,9 +19,8 @@ from issuers.models.tokens import MAX_UNITS, MAX_VALUE, Token, Units
 from issuers.register.kinds import EntryKind
 from issuers.register.reasons import CHOICES, ReasonCode
 from partnerapi.core.constraints import check
+from partnerapi.core.lengths import ACTOR_LENGTH, REASON_LENGTH
 
-ACTOR_LENGTH = 254
-REASON_LENGTH = 500
 CLASS = "floor(%(to_a_doubling)s * ln(%(expressions)s::float8) / ln(2::float8))::int2"
 
 

@@ -12,7 +12,8 @@ from django.db.models.functions import Now
 from accounts.keys.models import Partner
 from accounts.people.models import User
 from issuers.models.tokens import Token
-from issuers.register.models import REASON_LENGTH, LedgerAccount
+from issuers.register.models import LedgerAccount
+from partnerapi.core.lengths import REASON_LENGTH
 
 
 class StatementKey(models.Model):

@@ -15,10 +15,10 @@ from django.conf import settings
 from django.db import Error, connection
 
 from accounts.keys.asides import Aside
-from marketdata.trading.models import REASON_LENGTH
 from marketdata.trading.round import Request
 from partnerapi.core.database import delete_in_batches, execute
 from partnerapi.core.errors import PartnerAPIError
+from partnerapi.core.lengths import REASON_LENGTH
 
 logger = logging.getLogger(__name__)
 

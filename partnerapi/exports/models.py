@@ -13,6 +13,7 @@ from accounts.keys.models import Partner
 from issuers.models import IssuerGrant, Token
 from partnerapi.core.constraints import check
 from partnerapi.core.database import delete_in_batches
+from partnerapi.core.lengths import REASON_LENGTH
 from partnerapi.exports.connections import CONNECTIONS, ExportedConnection
 
 MOST_AT_WORK = 2
@@ -108,7 +109,9 @@ class Export(models.Model):
     due_at = models.DateTimeField(
         db_default=Now(), help_text="When a worker takes it up, or tries again."
     )
-    reason = models.CharField(max_length=500, null=True, help_text="Why it failed.")
+    reason = models.CharField(
+        max_length=REASON_LENGTH, null=True, help_text="Why it failed."
+    )
     created_at = models.DateTimeField(db_default=Now())
     ended_at = models.DateTimeField(null=True)
     expires_at = models.DateTimeField(null=True)

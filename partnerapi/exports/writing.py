@@ -21,6 +21,7 @@ from django.utils import timezone
 from accounts.access import Caller
 from partnerapi.core.database import execute
 from partnerapi.core.errors import PartnerAPIError, RequestTimeout
+from partnerapi.core.lengths import REASON_LENGTH
 from partnerapi.exports.access import reader_of
 from partnerapi.exports.connections import CONNECTIONS
 from partnerapi.exports.models import MOST_AT_WORK, Export
@@ -40,7 +41,6 @@ LEASE = timedelta(seconds=5)
 LONGEST_PAUSE = timedelta(minutes=1)
 MOST_ATTEMPTS = 20
 MOST_HOURS = 6
-REASON_LENGTH = 500
 
 
 def write_exports(schema: Any, seconds: float) -> bool:

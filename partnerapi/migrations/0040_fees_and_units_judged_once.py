@@ -85,7 +85,7 @@ REVOKE ALL ON FUNCTION public.trading_fee(numeric, bigint, bigint, integer) FROM
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("issuers", "0101_erasures_refuse_by_name"),
+        ("issuers", "0105_erasures_refuse_by_name"),
         ("partnerapi", "0039_functions_alone_write_accounts"),
         ("trading", "0045_self_trades_by_user"),
     ]

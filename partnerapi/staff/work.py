@@ -26,7 +26,6 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.accounts.models import Account, Actor
-from accounts.approvals.models import REASON_LENGTH
 from accounts.keys.models import Partner
 from accounts.management.people import user_named
 from accounts.people.models import User
@@ -52,6 +51,7 @@ from marketdata.trading.sessions import Session
 from partnerapi.core import lock_waits
 from partnerapi.core.database import constraint_of
 from partnerapi.core.form_fields import EurosField, WholeField
+from partnerapi.core.lengths import REASON_LENGTH
 from partnerapi.core.money import plural
 from partnerapi.staff.home import NIGHTLY
 from partnerapi.staff.lookup import as_uuid

@@ -13,14 +13,12 @@ from marketdata.trading.models.markets import ClockLease, Market, Phase
 from marketdata.trading.models.orders import Order, OrderSide, OrderStatus, row_of
 from marketdata.trading.models.parameters import (
     PARAMETERS,
-    REASON_LENGTH,
     MarketParameters,
     TradingModel,
 )
 
 __all__ = [
     "PARAMETERS",
-    "REASON_LENGTH",
     "Auction",
     "AuctionFill",
     "Bust",

@@ -7,8 +7,8 @@ from django.db.models import Q
 from issuers.models import Token
 from marketdata.trading.models.markets import Phase
 from marketdata.trading.models.orders import Order
-from marketdata.trading.models.parameters import ACTOR_LENGTH, REASON_LENGTH
 from partnerapi.core.constraints import check
+from partnerapi.core.lengths import ACTOR_LENGTH, REASON_LENGTH
 
 
 class OrderEvent(models.Model):

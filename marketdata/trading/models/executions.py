@@ -7,8 +7,8 @@ from accounts.accounts.models import Account
 from issuers.models import Token
 from marketdata.trading.fees import NO_FEE, Fee
 from marketdata.trading.models.orders import Order, OrderSide
-from marketdata.trading.models.parameters import ACTOR_LENGTH, REASON_LENGTH
 from partnerapi.core.constraints import check
+from partnerapi.core.lengths import ACTOR_LENGTH, REASON_LENGTH
 
 
 class Execution(models.Model):

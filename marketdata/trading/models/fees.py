@@ -7,8 +7,8 @@ from accounts.keys.models import Partner
 from issuers.models import Token
 from marketdata.trading.fees import OrderFees, Terms
 from marketdata.trading.models.orders import Order, OrderSide
-from marketdata.trading.models.parameters import ACTOR_LENGTH, REASON_LENGTH
 from partnerapi.core.constraints import check
+from partnerapi.core.lengths import ACTOR_LENGTH, REASON_LENGTH
 
 
 class Tariff(models.Model):

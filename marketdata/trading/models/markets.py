@@ -5,8 +5,9 @@ from django.db.models import Q
 
 from accounts.cash.models import CashAccount
 from issuers.models import Token
-from marketdata.trading.models.parameters import REASON_LENGTH, Parameters
+from marketdata.trading.models.parameters import Parameters
 from partnerapi.core.constraints import check
+from partnerapi.core.lengths import REASON_LENGTH
 
 
 class Phase(models.TextChoices):

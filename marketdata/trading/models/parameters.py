@@ -10,9 +10,7 @@ from issuers.models import Token
 from marketdata.trading.sessions import Session
 from marketdata.trading.ticks import Ticks
 from partnerapi.core.constraints import check
-
-REASON_LENGTH = 500
-ACTOR_LENGTH = 254
+from partnerapi.core.lengths import ACTOR_LENGTH, REASON_LENGTH
 
 
 class TradingModel(models.TextChoices):

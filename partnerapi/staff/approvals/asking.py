@@ -7,11 +7,11 @@ from typing import Any
 from django import forms
 from django.core.management.base import CommandError
 
-from accounts.approvals.models import REASON_LENGTH
 from issuers.management.register_command import account_named
 from issuers.register.approvals import entry_content, entry_title
 from issuers.register.ledger import Entry
 from issuers.register.reasons import CHOICES, ReasonCode
+from partnerapi.core.lengths import REASON_LENGTH
 from partnerapi.staff.picking import TokenField
 
 

@@ -26,17 +26,13 @@ from accounts.approvals.four_eyes import (
     overtake,
     take_back,
 )
-from accounts.approvals.models import (
-    REASON_LENGTH,
-    ApprovalKind,
-    ApprovalPolicy,
-    ApprovalRequest,
-)
+from accounts.approvals.models import ApprovalKind, ApprovalPolicy, ApprovalRequest
 from accounts.people.models import User
 from issuers.legacy.models import DeliveryJob
 from marketdata.trading.models import Execution
 from partnerapi.core import lock_waits
 from partnerapi.core.backoffice import ReadOnlyAdmin
+from partnerapi.core.lengths import REASON_LENGTH
 from partnerapi.staff.approvals import inbox
 from partnerapi.staff.approvals.deciding import (
     check_decider,

@@ -19,19 +19,14 @@ from accounts.people.models import User
 from marketdata.books.collar import collar
 from marketdata.books.current_books import read_books
 from marketdata.books.days import day_of, midnight
-from marketdata.trading.models import (
-    REASON_LENGTH,
-    Execution,
-    Market,
-    Phase,
-    TradingModel,
-)
+from marketdata.trading.models import Execution, Market, Phase, TradingModel
 from marketdata.trading.parameters import FIXINGS, THIN, latest, trades_of_a_year
 from marketdata.trading.parameters import text_of as text_of_parameters
 from marketdata.trading.phases import PhaseRefused, change_phase
 from marketdata.trading.ratios import Activity, activity
 from marketdata.trading.tariffs import text_of
 from partnerapi.core import lock_waits
+from partnerapi.core.lengths import REASON_LENGTH
 from partnerapi.core.money import euros
 from partnerapi.staff.approvals.filing import address, may_file
 from partnerapi.staff.market.order import shown_executions

@@ -21,14 +21,11 @@ from issuers.models import Token
 from marketdata.books.collar import collar
 from marketdata.books.current_books import CurrentBook, read_books
 from marketdata.books.days import DayFigures, day_of, read_last_days
-from marketdata.trading.models import (
-    REASON_LENGTH,
-    Market,
-    Phase,
-)
+from marketdata.trading.models import Market, Phase
 from marketdata.trading.phases import PhaseRefused, change_phase
 from partnerapi.core import lock_waits
 from partnerapi.core.database import rows_of
+from partnerapi.core.lengths import REASON_LENGTH
 from partnerapi.core.money import euros, plural
 from partnerapi.staff.charts import spark
 from partnerapi.staff.lookup import typed_text

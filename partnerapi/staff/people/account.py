@@ -14,7 +14,6 @@ from django.utils import timezone
 
 from accounts.accounts.models import (
     Account,
-    AccountStatusChange,
     Actor,
     InvalidStatusTransition,
     Right,
@@ -25,6 +24,7 @@ from accounts.approvals.models import ApprovalKind, ApprovalRequest
 from accounts.cash.models import CashAccount
 from accounts.people.models import User
 from partnerapi.core import lock_waits
+from partnerapi.core.lengths import REASON_LENGTH
 from partnerapi.core.money import euros
 from partnerapi.staff.approvals.filing import address, may_file
 from partnerapi.staff.market.stops import read_stops
@@ -36,7 +36,6 @@ VERBS = {
     Account.Status.SUSPENDED: "Suspend",
     Account.Status.CLOSED: "Close",
 }
-REASON_LENGTH = AccountStatusChange._meta.get_field("reason").max_length
 
 
 class MoveForm(forms.Form):

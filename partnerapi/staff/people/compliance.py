@@ -30,9 +30,9 @@ from issuers.compliance.holders import approve_holder, end_approval
 from issuers.compliance.models import ApprovedHolder, Restriction
 from issuers.compliance.restrictions import Terms
 from issuers.models.tokens import MAX_UNITS
-from issuers.register.models import REASON_LENGTH
 from partnerapi.core import lock_waits
 from partnerapi.core.form_fields import WholeField
+from partnerapi.core.lengths import REASON_LENGTH
 from partnerapi.staff.picking import TokenField
 
 LAST = 20

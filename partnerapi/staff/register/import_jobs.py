@@ -18,10 +18,10 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from accounts.approvals.four_eyes import NotApproved
-from accounts.approvals.models import REASON_LENGTH
 from accounts.people.models import User
 from partnerapi.core.authors import written_by
 from partnerapi.core.database import execute
+from partnerapi.core.lengths import REASON_LENGTH
 from partnerapi.core.progress import Advance, Begin
 from partnerapi.staff.register.imports import (
     KINDS,

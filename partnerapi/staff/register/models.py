@@ -7,8 +7,9 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from accounts.approvals.models import REASON_LENGTH, ApprovalRequest
+from accounts.approvals.models import ApprovalRequest
 from accounts.people.models import User
+from partnerapi.core.lengths import REASON_LENGTH
 
 KEPT = timedelta(days=1)
 MOST_ATTEMPTS = 3

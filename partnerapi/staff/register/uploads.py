@@ -15,11 +15,11 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from accounts.approvals.four_eyes import NotApproved
-from accounts.approvals.models import REASON_LENGTH
 from accounts.cash.camt import is_xml
 from accounts.people.models import User
 from issuers.models import Issuer
 from partnerapi.core.form_fields import EurosField
+from partnerapi.core.lengths import REASON_LENGTH
 from partnerapi.staff.lookup import link
 from partnerapi.staff.picking import Picker
 from partnerapi.staff.register import import_jobs

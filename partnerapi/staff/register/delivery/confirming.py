@@ -16,13 +16,14 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from accounts.approvals.four_eyes import NotApproved, carrying, file_request
-from accounts.approvals.models import REASON_LENGTH, ApprovalKind
+from accounts.approvals.models import ApprovalKind
 from accounts.people.models import User
 from issuers.legacy import delivery
 from issuers.legacy.approvals import delivery_content, delivery_title
 from issuers.legacy.background import hand_over
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.legacy.preview import Preview, preview
+from partnerapi.core.lengths import REASON_LENGTH
 from partnerapi.core.lock_waits import LockTimeout
 from partnerapi.staff.log.downloads import csv_file, download
 from partnerapi.staff.lookup import as_uuid

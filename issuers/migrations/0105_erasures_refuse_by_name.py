@@ -311,7 +311,7 @@ REVOKE ALL ON FUNCTION public.erasure_erase(text, uuid, jsonb, jsonb) FROM PUBLI
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("issuers", "0100_auctions_sql"),
+        ("issuers", "0104_reason_codes_sql"),
     ]
 
     operations = [migrations.RunSQL(FORWARD, BACKWARD)]
