@@ -101,7 +101,7 @@ class Terms:
             return "TICK_SIZE"
         if left % self.lot:
             return "LOT_SIZE"
-        if Fraction(abs(price - reference)) > reference * self.band // 10_000:
+        if abs(price - reference) > reference * self.band // 10_000:
             return "PRICE_OUTSIDE_COLLAR"
         return None
 
@@ -364,11 +364,15 @@ class Both:
         return f"{action}: {getattr(self, action)()}"
 
     def some_order(self) -> dict[str, Any]:
+        side, price = self.random.choice([BUY, SELL]), self.random.randint(97, 103)
+        if self.random.random() < 0.1:
+            # Far away: in the wider of the bands alone.
+            price = 70 if side == BUY else 130
         return {
             "account": self.random.randrange(len(USERS)),
-            "side": self.random.choice([BUY, SELL]),
+            "side": side,
             "units": self.random.randint(1, 12),
-            "price": self.random.randint(97, 103),
+            "price": price,
             "tif": self.random.choice(["GTC", "GTC", "GTC", "IOC", "FOK"]),
         }
 
@@ -532,7 +536,7 @@ class Both:
         terms = Terms(
             [(0, base), (100, step)] if is_table else [(0, base)],
             self.random.choice([1, 1, 2, 3]),
-            self.random.choice([100, 200, 300, 2_000]),
+            self.random.choice([2_000, 4_000]),
             self.random.choice([None, None, 600, 1_000]),
             self.random.choice([None, None, 6, 10]),
         )

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
+from random import Random
 from typing import Any
 
 import pytest
@@ -32,7 +33,7 @@ from tests.marketdata.trading.trading import (
     sell,
     units,
 )
-from tests.owner import tamper
+from tests.owner import as_owner, tamper
 
 __all__ = ["two"]
 
@@ -314,6 +315,38 @@ def test_where_the_clocks_change_python_and_the_database_name_one_instant(
         assert session.next_open(before).timestamp() == instant.timestamp(), day
         assert session.next_open(instant).timestamp() == instant.timestamp(), day
         assert session.is_open(instant), day
+
+
+SESSION = "SELECT * FROM trading_session(%s, %s, %s, %s, %s)"
+
+
+def test_python_and_the_database_know_the_same_sessions(db: None):
+    """Random hours, holidays and instants, on days when the clocks change, too."""
+    random = Random(17)
+    found = []
+    for _ in range(300):
+        first = random.choice(
+            [date(2026, 10, 23), date(2027, 3, 26), date(2026, 12, 20)]
+        )
+        days = {first + timedelta(days=random.randrange(9)) for _ in range(3)}
+        opens, closes = (
+            time(random.randrange(24), random.choice([0, 30])) for _ in "oc"
+        )
+        session = Session(opens, closes, random.random() < 0.5, frozenset(days))
+        at = datetime.combine(first, time(), UTC) + timedelta(
+            minutes=random.choice([1, 30]) * random.randrange(300)
+        )
+        arguments = [opens, closes, session.weekdays_only, sorted(days), at]
+        with as_owner(), connection.cursor() as cursor:
+            cursor.execute(SESSION, arguments)
+            [(opening, closing, is_open)] = cursor.fetchall()
+        seen = session.next_open(at), session.next_close(at)
+        instants = [instant.timestamp() for instant in seen]
+        assert instants == [opening.timestamp(), closing.timestamp()], arguments
+        assert session.is_open(at) == is_open, arguments
+        assert session.last_open(at) <= at
+        found.append((is_open, at.date() in days))
+    assert len({*found}) == 4
 
 
 @pytest.mark.parametrize("session", ["22:00-02:00", "22:00-22:00", "09:00-09:00"])
