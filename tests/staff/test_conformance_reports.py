@@ -78,7 +78,9 @@ def test_what_is_no_report_is_refused(
 def test_a_rule_that_was_not_tried_certifies_nothing(caller: Any):
     given = report()
     given["rules"][0]["verdict"] = "NOT_TRIED"
-    assert not keep(caller, given).passed
+    kept = keep(caller, given)
+    assert not kept.passed
+    assert [one["verdict"] for one in kept.rules[:2]] == ["not tried", "ok"]
 
 
 def test_faults_are_short_and_printable(caller: Any):

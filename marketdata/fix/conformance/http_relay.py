@@ -9,6 +9,7 @@ import json
 import re
 import select
 import ssl
+import sys
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -156,6 +157,11 @@ class HttpRelay(ThreadingHTTPServer):
         self.judge = judge
         self.tls = tls
         self.api = api
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Of a program that was killed, connections end at any moment."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
     def forward(self, body: bytes, headers: Mapping[str, str]) -> Answer:
         """Raises what `post` raises."""

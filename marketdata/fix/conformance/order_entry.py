@@ -41,6 +41,7 @@ mutation ($id: ID!, $phase: MarketPhase!) {
   sandboxAdvanceMarket(input: {tokenID: $id, phase: $phase}) { token { id } }
 }
 """
+NOT_NOW = {"MARKET_CLOSED", "ORDERS_BLOCKED"}
 SCENES = (
     "LOST", "THROTTLED", "UNAVAILABLE", "REFUSAL", "HALT", "KILL-SWITCH", "RESTART"
 )  # fmt: skip
@@ -91,7 +92,8 @@ class OrderExamination:
         self.victim: Request | None = None
         self.hit_at = 0.0
         self.is_repeated = self.is_cut = False
-        self.accepted = self.closed = 0
+        # Orders that a market has accepted or refused, and those that came in a halt.
+        self.judged = self.closed = 0
         self.is_killing = False
         self.killed_at: float | None = None
         self.is_back = self.has_resumed = False
@@ -236,10 +238,10 @@ class OrderExamination:
         if request.stops_orders and request.is_kill and answer.status == 200:
             self.killed_at = self.killed_at or monotonic()
         if request.is_order and not request.is_trial:
-            if "MARKET_CLOSED" in values_of(content, {"code"}):
-                self.closed += 1
-            elif answer.status == 200 and not (content or {}).get("errors"):
-                self.accepted += 1
+            codes = set(values_of(content, {"code"}))
+            self.closed += "MARKET_CLOSED" in codes
+            if answer.status == 200 and not codes & NOT_NOW:
+                self.judged += 1
                 if named := TOKEN.search(request.body):
                     self.market = named[0].decode()
 
@@ -254,9 +256,9 @@ class OrderExamination:
             "few seconds until the end, and read events."
         )
         try:
-            self.wait(lambda: self.accepted or self.verdicts.breaches, BEGIN_SECONDS)
-            if not self.wait(lambda: self.accepted, RETURNS * self.patience):
-                raise Unfinished("No order was accepted.")
+            self.wait(lambda: self.judged or self.verdicts.breaches, BEGIN_SECONDS)
+            if not self.wait(lambda: self.judged, RETURNS * self.patience):
+                raise Unfinished("No order reached a market.")
             for scene in self.scenes:
                 self.say(f"{scene}: {self.verdicts.rules[scene].sends}")
                 self.verdicts.hold(scene)
@@ -300,9 +302,9 @@ class OrderExamination:
             self.breach(scene, "The same body did not come with the same key.")
 
     def go_on(self, scene: str) -> None:
-        """An order must be accepted from now on."""
-        self.accepted = 0
-        if not self.wait(lambda: self.accepted, RETURNS * self.patience):
+        """An order must reach a market from now on."""
+        self.judged = 0
+        if not self.wait(lambda: self.judged, RETURNS * self.patience):
             self.breach(scene, "It placed no order afterwards.")
 
     def halt(self) -> None:
