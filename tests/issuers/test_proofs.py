@@ -29,7 +29,7 @@ from accounts.people.models import User, UserHolder
 from issuers.register import ledger
 from issuers.register.ledger import Entry
 from issuers.register.reasons import ReasonCode
-from issuers.register.statement_models import Statement
+from issuers.register.statement_models import RecordInstant, Statement
 from issuers.register.witnesses import acknowledge
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.approved import approved_price, approved_record, desk
@@ -491,9 +491,15 @@ def test_the_page_of_a_token_verifies_its_last_statement(
     assert digest in client.get(page).content.decode()
     verified = client.get(f"{page}?verify=now").content.decode()
     assert "81 entries and 1 prices are those that it states." in verified
+    assert "errornote" not in verified
     tamper("UPDATE issuers_ledgertransaction SET holders_after = 3 WHERE seq = 7")
     verified = client.get(f"{page}?verify=now").content.decode()
-    assert "The entries up to 81 are not those that were stated." in verified
+    wrong = "The entries up to 81 are not those that were stated."
+    assert f'<p class="errornote" role="alert">{wrong}' in verified
+    assert "Verified:" not in verified
+    RecordInstant.objects.create(at="2099-06-30T22:00Z", reason="General meeting")
+    shown = client.get(page).content.decode()
+    assert "Will be stated, UTC: 2099-06-30 22:00:00 (General meeting)." in shown
 
 
 def test_a_hidden_holder_has_no_proof(

@@ -130,7 +130,8 @@ def last_statement(token: Token, is_verified: bool) -> dict[str, Any]:
     if is_verified:
         with transaction.atomic():
             wrong = stated_is_true(stated)
-        found["verified"] = wrong or (
+        found["broken"] = wrong
+        found["verified"] = wrong is None and (
             f"Verified: statement {stated.statement_id} is signed by its key, and "
             f"{record['entries']} entries and {record['prices']} prices are those that "
             "it states."
