@@ -32,6 +32,7 @@ from marketdata.trading.models import (
     Order,
     OrderStatus,
     Phase,
+    TradingModel,
 )
 from marketdata.trading.moving import CLOCK
 from marketdata.trading.placing import Placed
@@ -362,7 +363,8 @@ def prepare(
 
 def follows(market: Book | Market) -> Phase:
     """The phase that is due in an open session, also after one that was missed."""
-    return Phase.CALL if market.next_phase == Phase.CALL else Phase.CONTINUOUS
+    is_call = market.next_phase == Phase.CALL or market.model == TradingModel.FIXING
+    return Phase.CALL if is_call else Phase.CONTINUOUS
 
 
 def try_to_place(prepared: Round, request: Request) -> Placed | PartnerAPIError:

@@ -58,8 +58,6 @@ def parameters_content(token: Token, wanted: Parameters, reason: str) -> dict[st
     """
     if not Market.objects.filter(token=token).exists():
         raise ParametersRefused(f"{token.symbol} has no internal market.")
-    if wanted.model != TradingModel.CONTINUOUS:
-        raise ParametersRefused("Fixings are not available yet.")
     if not wanted.ticks.is_sound:
         raise ParametersRefused(
             "Each price of the tick table is above the one before, and a multiple of "

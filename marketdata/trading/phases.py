@@ -19,7 +19,7 @@ from marketdata.books.notify import notify
 from marketdata.models import OrderBookHead
 from marketdata.trading import locked, moving, uncrossing
 from marketdata.trading.market import expire
-from marketdata.trading.models import Market, Phase
+from marketdata.trading.models import Market, Phase, TradingModel
 from marketdata.trading.moving import CHANGE, is_due, reference
 from marketdata.trading.sessions import Session
 from partnerapi.core.database import execute, value_of
@@ -86,6 +86,8 @@ def change_phase(token_id: UUID, phase: str, actor: str, reason: str = "") -> No
     """
     with transaction.atomic():
         book = locked.books([token_id])[token_id]
+        if phase == Phase.CONTINUOUS and book.model == TradingModel.FIXING:
+            raise PhaseRefused("The market trades by fixings: it opens with a CALL.")
         if phase not in MOVES[Phase(book.phase)]:
             raise PhaseRefused(f"A market that is {book.phase} cannot become {phase}.")
         if phase == Phase.HALTED and not reason:

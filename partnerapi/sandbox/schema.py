@@ -223,6 +223,10 @@ def advance(market, phase):
         PhaseRefused
         RequestTimeout: another change of its phase came first.
     """
+    if phase == Phase.CALL:
+        raise PhaseRefused(
+            "Calls begin by the clock, or where a trade is outside bands."
+        )
     known, requests, reason = market.last_phase_event, [], "Halted in the sandbox"
     if market.phase == Phase.HALTED:
         content, reason = phases.reopening_content(market, phase), ""

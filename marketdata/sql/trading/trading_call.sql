@@ -22,15 +22,24 @@ DECLARE
     prices bigint[];
     empty bigint[];
     ends boolean[];
+    traded_price bigint;
+    traded_quantity bigint;
 BEGIN
     UPDATE trading_market SET phase = 'CALL', phase_since = called_at,
-        next_phase = CASE WHEN announced < session_ends THEN 'CONTINUOUS'
-            ELSE 'CLOSED' END,
+        next_phase = CASE
+            WHEN announced >= session_ends THEN 'CLOSED'
+            WHEN model <> 'FIXING' THEN 'CONTINUOUS'
+            WHEN trading_fixing(fixings, announced, session_ends) IS NULL THEN 'CLOSED'
+            ELSE 'CALL' END,
         next_phase_at = least(announced, session_ends), session_ends_at = session_ends,
         reference_price = reference, halt_reason = '', shows_book = FALSE,
         last_event = last_event + 1, last_phase_event = last_event + 1,
         last_at = called_at
         WHERE token_id = of_token RETURNING * INTO market;
+    -- Of the auction that has just settled, if one call follows another.
+    UPDATE trading_auction a SET ended = market.last_event
+        WHERE a.token_id = of_token AND a.ended IS NULL
+        RETURNING a.price, a.quantity INTO traded_price, traded_quantity;
     INSERT INTO trading_auction (token_id, began, reference_price, tick_cents,
         tick_floors, tick_steps, earliest_at, ends_at, lowest, highest)
     VALUES (of_token, market.last_event, reference, market.tick_cents,
@@ -51,7 +60,8 @@ BEGIN
     END IF;
     PERFORM events_write(ARRAY['ALL'], NULL, ARRAY['MARKET_PHASE_CHANGED'],
         ARRAY[of_token], NULL, ARRAY[of_token], NULL,
-        order_events => ARRAY[market.last_event], reasons => ARRAY['CALL']);
+        order_events => ARRAY[market.last_event], prices => ARRAY[traded_price],
+        quantities => ARRAY[traded_quantity], reasons => ARRAY['CALL']);
 END $$;
 REVOKE ALL ON FUNCTION public.trading_call(uuid, timestamp with time zone, timestamp with
     time zone, timestamp with time zone, bigint, bigint, bigint, text, text) FROM PUBLIC;

@@ -29,6 +29,7 @@ DECLARE
     opens_now boolean;
     first_opening timestamptz;
     auction trading_auction;
+    fixing timestamptz;
 BEGIN
     PERFORM accounts_read_committed();
     PERFORM FROM marketdata_orderbookhead
@@ -36,7 +37,7 @@ BEGIN
     SELECT * INTO market FROM trading_market WHERE token_id = token;
     IF NOT coalesce(CASE market.phase
             WHEN 'CLOSED' THEN wanted IN ('CALL', 'CONTINUOUS', 'HALTED')
-            WHEN 'CALL' THEN wanted IN ('CONTINUOUS', 'CLOSED', 'HALTED')
+            WHEN 'CALL' THEN wanted IN ('CALL', 'CONTINUOUS', 'CLOSED', 'HALTED')
             WHEN 'CONTINUOUS' THEN wanted IN ('CALL', 'CLOSED', 'HALTED')
             WHEN 'HALTED' THEN wanted IN ('CALL', 'CONTINUOUS', 'CLOSED') END, FALSE)
         THEN
@@ -73,6 +74,10 @@ BEGIN
         PERFORM cash_judge_staff(changed_by, used, '{}');
     END IF;
     market := trading_apply_parameters(token, changed_at);
+    IF wanted = 'CONTINUOUS' AND market.model = 'FIXING' THEN
+        -- It opens by other parameters than when its next phase was determined.
+        wanted := 'CALL';
+    END IF;
     SELECT p.opens_at INTO first_opening
     FROM (SELECT * FROM trading_marketparameters x
         WHERE x.token_id = token AND x.valid_from <= changed_at
@@ -106,25 +111,40 @@ BEGIN
             RAISE EXCEPTION 'A market is % in its session, which begins at %.', wanted,
                 opens_at USING ERRCODE = 'restrict_violation';
         END IF;
+        -- One of the model's; staff and interruptions begin calls of their own.
+        fixing := trading_fixing(market.fixings, changed_at, closes_at);
         IF wanted = 'CALL' THEN
-            PERFORM trading_call(token, changed_at, changed_at + interval '270 s',
-                closes_at, refers_to, NULL, NULL, why, changed_by);
+            PERFORM trading_call(token, changed_at, CASE
+                WHEN market.model = 'FIXING' OR market.model = 'BOTH'
+                    AND changed_by = 'market'
+                THEN coalesce(fixing, changed_at + interval '270 s')
+                ELSE changed_at + interval '270 s' END, closes_at, refers_to, NULL, NULL, why, changed_by);
             IF first_opening IS NOT NULL THEN
                 PERFORM trading_end_off(token, changed_at);
             END IF;
             RETURN;
         ELSIF wanted = 'CONTINUOUS' THEN
-            follows := 'CLOSED';
-            follows_at := closes_at;
+            -- The call of a fixing begins five minutes before it.
+            follows_at := trading_fixing(market.fixings, changed_at + interval '5 min',
+                closes_at) - interval '5 min';
+            follows := CASE WHEN follows_at IS NULL THEN 'CLOSED' ELSE 'CALL' END;
+            follows_at := coalesce(follows_at, closes_at);
         ELSE
-            -- Orders that may cross trade at an auction first.
-            follows := CASE WHEN market.shows_book THEN 'CONTINUOUS' ELSE 'CALL' END;
+            -- Orders that may cross trade at an auction first. After the last fixing of a
+            -- session the next one opens.
+            follows := CASE WHEN market.shows_book AND market.model <> 'FIXING'
+                THEN 'CONTINUOUS' ELSE 'CALL' END;
+            IF opens_now AND market.model = 'FIXING' AND fixing IS NULL THEN
+                SELECT s.opens_at INTO opens_at
+                FROM trading_session(market.session_opens, market.session_closes,
+                    market.weekdays_only, market.holidays, closes_at) s;
+            END IF;
             follows_at := opens_at;
         END IF;
     END IF;
     UPDATE trading_market SET phase = wanted, phase_since = changed_at,
         next_phase = follows, next_phase_at = follows_at,
-        session_ends_at = CASE wanted WHEN 'CONTINUOUS' THEN follows_at END,
+        session_ends_at = CASE wanted WHEN 'CONTINUOUS' THEN closes_at END,
         last_price = CASE wanted WHEN 'CONTINUOUS' THEN refers_to ELSE last_price END,
         reference_price = CASE wanted WHEN 'CONTINUOUS' THEN refers_to
             ELSE reference_price END,

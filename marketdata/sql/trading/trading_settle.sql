@@ -223,8 +223,12 @@ BEGIN
         WHERE e.token_id = of_token AND e.number > auction.first_event
             AND e.kind = 'ORDER_TRADED';
     END IF;
-    PERFORM trading_change_phase(of_token, CASE WHEN market.session_ends_at > settled_at
-        THEN 'CONTINUOUS' ELSE 'CLOSED' END, NULL, NULL, NULL, '', 'market');
+    PERFORM trading_change_phase(of_token, CASE
+        WHEN market.session_ends_at <= settled_at THEN 'CLOSED'
+        WHEN market.model <> 'FIXING' THEN 'CONTINUOUS'
+        WHEN trading_fixing(market.fixings, greatest(settled_at, auction.earliest_at),
+            market.session_ends_at) IS NULL THEN 'CLOSED'
+        ELSE 'CALL' END, NULL, NULL, NULL, '', 'market');
     RETURN 0;
 END $$;
 REVOKE ALL ON FUNCTION public.trading_settle(uuid, integer) FROM PUBLIC;

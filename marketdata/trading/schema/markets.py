@@ -15,6 +15,7 @@ from issuers.schema.tokens import Token
 from marketdata.books.collar import collar
 from marketdata.books.days import day_of, midnight
 from marketdata.models import Trade as TradeModel
+from marketdata.trading.market import follows
 from marketdata.trading.models import Auction, Bust, Phase
 from marketdata.trading.models import Market as MarketModel
 from marketdata.trading.ratios import Activity, activity
@@ -57,7 +58,7 @@ class Shown:
 
 OF_PHASE = (
     "phase", "phase_since", "next_phase", "next_phase_at",
-    "session_opens", "session_closes", "weekdays_only", "holidays",
+    "session_opens", "session_closes", "weekdays_only", "model", "holidays",
 )  # fmt: skip
 
 
@@ -78,7 +79,7 @@ def judged_phase(market, at):
     )
     if session.is_open(at):
         began = max(datetime.fromisoformat(ends), session.last_open(at))
-        if market.next_phase == Phase.CALL:
+        if follows(market) == Phase.CALL:
             return Shown(Phase.CALL, began, Phase.CONTINUOUS, None)
         return Shown(Phase.CONTINUOUS, began, Phase.CLOSED, session.next_close(at))
     if phase == Phase.CONTINUOUS:
