@@ -879,7 +879,7 @@ DROP FUNCTION public.trading_fixing(time without time zone[], timestamp with tim
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("trading", "0043_auctions_sql"),
+        ("trading", "0045_self_trades_by_user"),
     ]
 
     operations = [migrations.RunSQL(FORWARD, BACKWARD)]
