@@ -63,12 +63,28 @@ def parameters_content(token: Token, wanted: Parameters, reason: str) -> dict[st
             "Each price of the tick table is above the one before, and a multiple of "
             "the ticks on both sides."
         )
+    if (wanted.model == TradingModel.CONTINUOUS) != (not wanted.fixings):
+        raise ParametersRefused(
+            "A market with fixings needs their times; a continuous one has none."
+        )
+    if not all(is_within(one, wanted) for one in wanted.fixings):
+        raise ParametersRefused("A fixing lies outside of the session.")
+    if wanted.most_units is not None and wanted.most_units < wanted.lot_units:
+        raise ParametersRefused("An order could not have the units of a lot.")
     return {
         "token": str(token.pk),
         "terms": wanted.terms,
         "replaces": latest(token.pk).pk,
         "reason": reason,
     }
+
+
+def is_within(fixing: time, wanted: Parameters) -> bool:
+    """Whether a session that opens before a time of day still lasts then."""
+    opens, closes = wanted.session_opens, wanted.session_closes
+    if opens < closes:
+        return opens < fixing <= closes
+    return fixing > opens or fixing <= closes
 
 
 def parameters_title(token: Token) -> str:

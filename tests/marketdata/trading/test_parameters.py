@@ -2,6 +2,7 @@
 
 from datetime import date, time, timedelta
 from random import Random
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -219,6 +220,29 @@ def test_a_tick_table_must_fit_together():
         carry_out_requests(requests),
     ):
         set_parameters(token.pk, wanted.terms, WHY, asker())
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"model": "FIXING"}, "needs their times"),
+        ({"fixings": [time(11, 30)]}, "a continuous one has none"),
+        ({"model": "BOTH", "fixings": [time(11, 30), time(18)]}, "outside of the"),
+        ({"model": "FIXING", "fixings": [time(9)]}, "outside of the session"),
+        ({"lot_units": 10, "most_units": 9}, "the units of a lot"),
+    ],
+)
+def test_parameters_that_contradict_each_other_are_not_filed(
+    changed: dict[str, Any], said: str
+):
+    token = new_market()
+    wanted = parameters_of(latest(token.pk).terms)
+    hours = {"session_opens": time(9), "session_closes": time(17, 30)}
+    for name, value in (hours | changed).items():
+        setattr(wanted, name, value)
+    with pytest.raises(ParametersRefused, match=said):
+        parameters_content(token, wanted, WHY)
 
 
 @pytest.mark.django_db
