@@ -67,6 +67,7 @@ SUBJECTS_THAT_STAY = {
     "Answer a request for the status of a symbol that is no text",
     "Expect the field that is too dear in the test of known sizes",
     "Judge orders and trades by their time, whoever moves the market",
+    "Show whether a trade is clearly erroneous to who decides on its bust",
 }
 
 
