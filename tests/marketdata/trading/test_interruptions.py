@@ -1,11 +1,13 @@
 """A trade outside the bands does not happen: the market goes to a call, by itself."""
 
+from random import Random
 from typing import Any
 
 import pytest
 from django.db import DatabaseError, transaction
 
 from issuers.models.events import Event
+from marketdata.books.collar import collar
 from marketdata.trading import market, placing
 from marketdata.trading.market import Placed
 from marketdata.trading.models import Auction, Execution, Market, Order, OrderEvent
@@ -16,6 +18,8 @@ from tests.marketdata.trading.trading import (
     as_committed,
     buy,
     codes,
+    deposit,
+    give,
     place,
     placed,
     purse,
@@ -171,3 +175,30 @@ def test_the_database_interrupts_no_market_without_need(
         with pytest.raises(DatabaseError, match="is interrupted"), transaction.atomic():
             place(two.token, request)
     assert phase_of(two.token) == "CONTINUOUS"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_walk_of_prices_trades_outside_the_bands(two: Two, seed: int):
+    chance = Random(seed)
+    for client in (two.buyer, two.seller):
+        deposit(client, 10**6)
+        give(two.token, {client: 10_000})
+    interruptions = 0
+    for _ in range(40):
+        found = Market.objects.get(token=two.token)
+        reference = found.reference_price or 0
+        before = found.last_price or reference
+        floor, cap = collar(reference, found.collar_bps)
+        lowest, highest = collar(before, found.dynamic_band_bps)
+        limit = min(max(round(before * chance.uniform(0.86, 1.14)), floor), cap)
+        ask, client = chance.choice([(buy, two.buyer), (sell, two.seller)])
+        [result] = place(two.token, ask(client, chance.randint(1, 9), limit))
+        assert isinstance(result, Placed)
+        for trade in result.executions:
+            assert max(lowest, floor) <= trade.price <= min(highest, cap)
+        if phase_of(two.token) == "CALL" and found.phase != "CALL":
+            interruptions += 1
+        if phase_of(two.token) == "CALL" and chance.random() < 0.4:
+            end_call(two.token)
+    assert interruptions
+    assert breaches() == []
