@@ -270,6 +270,8 @@ PLANTED = """
         WHERE request_id = (SELECT request_id FROM accounts_approvaldecision LIMIT 1);
     INSERT INTO partnerapi_jobrun (job, started_at, seconds, result, detail)
         VALUES ('x', now(), 1, 'BEGUN', 'Zoraquine Quillfeather''s file');
+    INSERT INTO issuers_recordinstant (at, reason)
+        VALUES (now(), 'Inheritance of Zoraquine Quillfeather');
     INSERT INTO django_admin_log (action_time, object_repr, action_flag,
         change_message, user_id) SELECT now(), 'Zoraquine Quillfeather', 2, '', id
         FROM accounts_user WHERE is_staff LIMIT 1
@@ -291,6 +293,7 @@ def test_texts_of_every_kind_are_erased(
         "accounts_approvalrequest",
         "django_admin_log",
         "issuers_legacyshareholder",
+        "issuers_recordinstant",
         "partnerapi_jobrun",
     }
 
