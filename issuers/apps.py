@@ -18,6 +18,7 @@ class IssuersConfig(AppConfig):
         import_module("issuers.register.statement_models")
         import_module("issuers.legacy.models")
         import_module("issuers.compliance.models")
+        import_module("issuers.offerings.models")
 
     def ready(self):
         post_migrate.connect(write_entry_kinds, sender=self)
@@ -25,6 +26,8 @@ class IssuersConfig(AppConfig):
             "issuers_deliveryjob": "this delivery",
             "issuers_legacyshareholder": "one of the lines",
             "issuers_issuer": "an issuer",
+            "issuers_offering": "an offering",
+            "issuers_subscription": "a subscription",
             "issuers_token": "a token",
             "issuers_tokenledgerhead": "a token's ledger",
         }

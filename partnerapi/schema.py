@@ -14,6 +14,7 @@ import issuers.schema.events
 import issuers.schema.grants
 import issuers.schema.holdings
 import issuers.schema.investors
+import issuers.schema.offerings
 import issuers.schema.proofs
 import issuers.schema.queries
 import issuers.schema.witnesses
@@ -46,6 +47,7 @@ from partnerapi.graphql.resolvers import bind, needs
 
 NODES = (
     accounts.accounts.schema.NODES
+    | issuers.schema.offerings.NODES
     | issuers.schema.queries.NODES
     | marketdata.trading.schema.orders.NODES
     | partnerapi.exports.schema.NODES
@@ -119,6 +121,7 @@ class Query(
     marketdata.trading.schema.refused.Query,
     marketdata.trading.schema.listings.Query,
     issuers.schema.compliance.Query,
+    issuers.schema.offerings.Query,
     issuers.schema.proofs.Query,
     partnerapi.exports.schema.Query,
     partnerapi.gateway.schema.Query,
@@ -137,6 +140,7 @@ class Mutation(
     marketdata.trading.schema.mutations.Mutation,
     marketdata.trading.schema.controls.Mutation,
     issuers.schema.investors.Mutation,
+    issuers.schema.offerings.Mutation,
     issuers.schema.witnesses.Mutation,
     accounts.applicants.schema.Mutation,
     accounts.accounts.schema.Mutation,
@@ -154,6 +158,7 @@ extend(
     positions=marketdata.trading.schema.positions.POSITIONS,
     orders=marketdata.trading.schema.orders.ACCOUNT_ORDERS,
     executions=marketdata.trading.schema.orders.ACCOUNT_EXECUTIONS,
+    subscriptions=issuers.schema.offerings.ACCOUNT_SUBSCRIPTIONS,
     investor=issuers.schema.investors.INVESTOR,
     cash=accounts.cash.schema.CASH,
     cash_entries=accounts.cash.schema.CASH_ENTRIES,

@@ -165,6 +165,7 @@ def ours(module: str) -> set[str]:
 
 WRITERS = {
     "issuers.register.writer.Writer": {
+        "issuers.offerings.allotting",
         "issuers.register.ledger",
         "marketdata.books.log",
         "marketdata.trading.busts",

@@ -78,6 +78,8 @@ MORE_WHEN_LONG = (
     "tests/api/test_pages.py",
     "tests/api/test_walk_under_change.py",
     "tests/graphql/test_against_graphql_core.py",
+    "tests/issuers/offerings/test_allotment.py",
+    "tests/issuers/offerings/test_reserves.py",
     "tests/issuers/test_register_machine.py",
     "tests/marketdata/trading/test_model.py",
     "tests/marketdata/trading/test_refused.py",

@@ -43,6 +43,9 @@ class ApprovalKind(models.TextChoices):
     TARIFF = "TARIFF", "Tariff of a market"
     PARAMETERS = "PARAMETERS", "Parameters of a market"
     ERASURE = "ERASURE", "Erasure of a person"
+    OFFERING = "OFFERING", "Offering of a token"
+    SETTLEMENT = "SETTLEMENT", "Settlement of an offering"
+    PAYOUT = "PAYOUT", "Payment to an issuer"
 
 
 class ApprovalPolicy(models.Model):

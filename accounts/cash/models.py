@@ -31,7 +31,8 @@ class CashAccount(models.Model):
     """An account for cash: a client's, or the platform's own.
 
     A market's fees stay on an account of its own until a nightly payment moves them to
-    FEES: one account for all would make markets wait for each other.
+    FEES: one account for all would make markets wait for each other. An issuer has one
+    from its first offering on.
 
     Every client's account has one from its creation. A client names the deposit
     reference (ISO 11649) in a payment; the database assigns it.
@@ -43,6 +44,7 @@ class CashAccount(models.Model):
         FEES = "FEES", "Fees"
         SUSPENSE = "SUSPENSE", "Suspense"
         MARKET = "MARKET", "Fees of a market"
+        ISSUER = "ISSUER", "Issuer"
 
     id = models.BigAutoField(primary_key=True, editable=False)
     kind = models.CharField(max_length=8, choices=Kind, editable=False)
@@ -67,7 +69,7 @@ class CashAccount(models.Model):
                     deposit_reference__isnull=False,
                 )
                 | Q(
-                    kind__in=["BANK", "FEES", "SUSPENSE", "MARKET"],
+                    kind__in=["BANK", "FEES", "SUSPENSE", "MARKET", "ISSUER"],
                     account__isnull=True,
                     deposit_reference__isnull=True,
                 ),
@@ -86,7 +88,7 @@ class CashAccount(models.Model):
 class CashHead(models.Model):
     """The state of a cash account; a writer must lock its row.
 
-    `reserved` is the sum held by open orders and withdrawals.
+    `reserved` is the sum held by open orders, withdrawals and subscriptions.
     """
 
     cash_account = models.OneToOneField(
@@ -117,8 +119,10 @@ class CashHead(models.Model):
             check(
                 "cash_reserved_within_balance",
                 Q(reserved__gte=0)
-                & (Q(reserved=0) | Q(kind="CLIENT"))
-                & (~Q(kind="CLIENT") | Q(reserved__lte=F("balance"))),
+                & (
+                    Q(kind__in=["CLIENT", "ISSUER"], reserved__lte=F("balance"))
+                    | ~Q(kind__in=["CLIENT", "ISSUER"]) & Q(reserved=0)
+                ),
             ),
             check("cash_bank_is_not_positive", ~Q(kind="BANK") | Q(balance__lte=0)),
         ]
@@ -204,6 +208,7 @@ class CashTransaction(models.Model):
         WITHDRAWAL = "WITHDRAWAL", "Withdrawal"
         TRADE = "TRADE", "Trade"
         FEE = "FEE", "Fee"
+        OFFERING = "OFFERING", "Offering"
         REVERSAL = "REVERSAL", "Reversal"
 
     id = models.BigAutoField(primary_key=True)
@@ -274,7 +279,7 @@ class CashTransaction(models.Model):
                     assigns__isnull=True,
                 )
                 | Q(
-                    kind__in=["TRADE", "FEE"],
+                    kind__in=["TRADE", "FEE", "OFFERING"],
                     reference__isnull=True,
                     reverses__isnull=True,
                     assigns__isnull=True,

@@ -59,6 +59,7 @@ CashEntryKind = enumeration(
         Kind.WITHDRAWAL: "Money was paid to the client.",
         Kind.TRADE: "Units were bought or sold.",
         Kind.FEE: "The fee of a trade was paid; or, positive, came back after a bust.",
+        Kind.OFFERING: "Units of an offering were allotted to the client, and paid.",
         Kind.REVERSAL: "An earlier entry is reversed.",
     },
 )
@@ -101,7 +102,8 @@ class CashBalance(graphene.ObjectType):
     balance = Uint64(required=True, description="All cash of the account, euro cents.")
     reserved = Uint64(
         required=True,
-        description="Cash reserved by open orders and withdrawals, euro cents.",
+        description="Cash reserved by open orders, withdrawals and subscriptions, euro "
+        "cents.",
     )
     available = Uint64(
         required=True,

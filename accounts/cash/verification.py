@@ -84,7 +84,7 @@ INVARIANTS = (
         "each balance is the sum of its postings, and no client balance is negative",
         """
         SELECT count(*), count(*) FILTER (WHERE x.balance_after <> x.summed
-            OR c.kind = 'CLIENT' AND x.balance_after < 0
+            OR c.kind IN ('CLIENT', 'ISSUER') AND x.balance_after < 0
             OR c.kind = 'BANK' AND x.balance_after > 0)
         FROM (
             SELECT cash_account_id, balance_after, sum(delta) OVER (
@@ -133,7 +133,7 @@ INVARIANTS = (
         "0 ≤ reserved ≤ balance, and open withdrawals are reserved",
         f"""
         SELECT count(*), count(*) FILTER (WHERE h.reserved < 0
-            OR h.kind = 'CLIENT' AND h.reserved > h.balance
+            OR h.kind IN ('CLIENT', 'ISSUER') AND h.reserved > h.balance
             OR h.reserved < coalesce(w.held, 0))
         FROM accounts_cashhead h
         LEFT JOIN (

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Model
 from django.utils import timezone
 from stdnum import iban
 from uuid_utils.compat import uuid7
@@ -141,8 +142,8 @@ def title_of(withdrawal: Withdrawal, status: str) -> str:
         else ("Cancellation of the withdrawal")
     )
     amount, account = euros(withdrawal.amount), withdrawal.cash_account.account
-    assert account is not None
-    return f"{begin} of {amount} for {account.user}, {withdrawal.payment_reference}"
+    whose = account.user if account else withdrawal.payee.name
+    return f"{begin} of {amount} for {whose}, {withdrawal.payment_reference}"
 
 
 def payee_rows(withdrawal: Withdrawal) -> list[tuple[str, str, str]]:
@@ -178,16 +179,17 @@ class MoveWithdrawal:
         withdrawal, status = self.withdrawal(request.content)
         cash = withdrawal.cash_account
         account, head, amount = cash.account, cash.head, withdrawal.amount
-        assert account is not None
         balance, reserved, is_paid = head.balance, head.reserved, status == "APPROVED"
-        rows = [
-            ("Amount", "", euros(amount)),
-            ("Client", "", str(account.user)),
-            *payee_rows(withdrawal),
-            ("Account", "", f"{account.pk}, {account.status}"),
-            ("Partner", "", str(account.partner)),
+        rows = [("Amount", "", euros(amount)), *payee_rows(withdrawal)]
+        if account:
+            rows += [
+                ("Client", "", str(account.user)),
+                ("Account", "", f"{account.pk}, {account.status}"),
+                ("Partner", "", str(account.partner)),
+                ("The partner's reference", "", withdrawal.reference),
+            ]
+        rows += [
             ("Withdrawal", "", f"requested by {withdrawal.requested_by}"),
-            ("The partner's reference", "", withdrawal.reference),
             ("Reference for the bank", "", withdrawal.payment_reference),
         ]
         if not is_paid:
@@ -201,15 +203,18 @@ class MoveWithdrawal:
         else:
             free = euros(reserved - amount)
             rows.append(("Reserved in the account", euros(reserved), free))
-        links = {
-            "Client": account.user,
-            "Account": account,
-            "Partner": account.partner,
+        links: dict[str, Model] = {
             "Withdrawal": withdrawal,
             "Balance of the account": cash,
             "Reserved in the account": cash,
         }
-        if is_paid:
+        if account:
+            links |= {
+                "Client": account.user,
+                "Account": account,
+                "Partner": account.partner,
+            }
+        if is_paid and account:
             return Preview(rows, payee_warnings(withdrawal, str(account.user)), links)
         warnings = [
             "The cash is released immediately. Make sure that the bank will not pay. "
@@ -224,8 +229,9 @@ class MoveWithdrawal:
 
     def execute(self, request: ApprovalRequest) -> Withdrawal:
         withdrawal, status = self.withdrawal(request.content)
-        # Closing or suspending an account locks it before its cash, too.
-        [_] = Account.objects.raw(SHARE, [withdrawal.cash_account.account_id])
+        if withdrawal.cash_account.account_id:
+            # Closing or suspending an account locks it before its cash, too.
+            [_] = Account.objects.raw(SHARE, [withdrawal.cash_account.account_id])
         lock_heads([withdrawal.cash_account_id])
         withdrawal.refresh_from_db(fields=["status"])
         if withdrawal.status != BEFORE[status]:
@@ -242,11 +248,11 @@ class MoveWithdrawal:
             "payee",
         ).get(pk=UUID(content["withdrawal"]))
         account = withdrawal.cash_account.account
-        assert account is not None
         if withdrawal.status != BEFORE[status]:
             raise Superseded(CHANGED)
-        if status == Status.APPROVED and account.status != Account.Status.ACTIVE:
-            raise Superseded(f"The account is {account.status}.")
+        is_held = account is not None and account.status != Account.Status.ACTIVE
+        if status == Status.APPROVED and is_held:
+            raise Superseded("The account is not ACTIVE.")
         return withdrawal, status
 
 

@@ -4,6 +4,7 @@ from issuers.admin import (
     documents,
     issuers,
     legacy,
+    offerings,
     publications,
     tokens,
 )
@@ -14,6 +15,7 @@ __all__ = [
     "documents",
     "issuers",
     "legacy",
+    "offerings",
     "publications",
     "tokens",
 ]

@@ -45,6 +45,8 @@ class EventType(models.TextChoices):
     AUCTION_INDICATED = "AUCTION_INDICATED", "Auction indicated"
     ORDERS_BLOCKED = "ORDERS_BLOCKED", "Orders blocked"
     ORDERS_RELEASED = "ORDERS_RELEASED", "Orders released"
+    OFFERING_CHANGED = "OFFERING_CHANGED", "Offering changed"
+    SUBSCRIPTION_CHANGED = "SUBSCRIPTION_CHANGED", "Subscription changed"
 
 
 NEEDED_SCOPES: dict[EventType, Scope | None] = {
@@ -71,6 +73,8 @@ NEEDED_SCOPES: dict[EventType, Scope | None] = {
     EventType.AUCTION_INDICATED: Scope.MARKETDATA_READ,
     EventType.ORDERS_BLOCKED: Scope.TRADING_READ,
     EventType.ORDERS_RELEASED: Scope.TRADING_READ,
+    EventType.OFFERING_CHANGED: None,
+    EventType.SUBSCRIPTION_CHANGED: Scope.TRADING_READ,
 }
 """By type, the scope without which a key is not shown such events."""
 OF_GRANTED_ISSUERS = [EventType.LEGACY_SHARES_DELIVERED, EventType.REGISTER_CHANGED]
@@ -78,6 +82,7 @@ OF_VISIBLE_TOKENS = [
     EventType.MARKET_PARAMETERS_CHANGED,
     EventType.AUCTION_INDICATED,
     EventType.MARKET_PHASE_CHANGED,
+    EventType.OFFERING_CHANGED,
     EventType.TOKEN_PRICE_CHANGED,
 ]
 

@@ -47,7 +47,7 @@ EVENT_GROUPS = """
     SELECT partner_id, type, CASE WHEN type IN ('LEGACY_SHARES_DELIVERED',
             'REGISTER_CHANGED') THEN issuer_id END AS issuer_id,
         CASE WHEN type IN ('AUCTION_INDICATED', 'MARKET_PARAMETERS_CHANGED',
-            'MARKET_PHASE_CHANGED',
+            'MARKET_PHASE_CHANGED', 'OFFERING_CHANGED',
             'TOKEN_PRICE_CHANGED') THEN token_id END AS token_id,
         count(*) AS number
     FROM issuers_event GROUP BY 1, 2, 3, 4

@@ -105,6 +105,11 @@ EventType = enumeration(
         "account, null for all. Needs the scope `trading:read`.",
         Type.ORDERS_RELEASED: "A block of orders was released. Subject: the account, "
         "null for all. Needs the scope `trading:read`.",
+        Type.OFFERING_CHANGED: "An offering has a new `status`, or a price. Subject: "
+        "the offering.",
+        Type.SUBSCRIPTION_CHANGED: "A subscription was made, amended, withdrawn, "
+        "allotted units, settled or released. Subject: the subscription. Needs the "
+        "scope `trading:read`.",
     },
 )
 SUBJECTS = {
@@ -130,6 +135,8 @@ SUBJECTS = {
     Type.AUCTION_INDICATED: "Token",
     Type.ORDERS_BLOCKED: "Account",
     Type.ORDERS_RELEASED: "Account",
+    Type.OFFERING_CHANGED: "Offering",
+    Type.SUBSCRIPTION_CHANGED: "OfferingSubscription",
 }
 """The GraphQL type of what events are about; the others are about nothing."""
 

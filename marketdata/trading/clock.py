@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
+from issuers.offerings.deciding import close_due
 from marketdata.trading import controls, market, parameters, phases, uncrossing
 from marketdata.trading.models import Market, Phase
 from partnerapi.core.lease import Lease
@@ -29,7 +30,7 @@ INDICATION_SECONDS = 1.0
 
 class Clock:
     """Moves markets that are due, ends orders whose time is over, fires timers, and
-    announces which orders new parameters end."""
+    announces which orders new parameters end, closes offerings."""
 
     def __init__(self) -> None:
         self.lease = Lease("trading_clocklease", LEASE_SECONDS)
@@ -76,6 +77,7 @@ class Clock:
             controls.fire_due()
             parameters.announce_due(timezone.now())
             self.indicate()
+            close_due(timezone.now())
             CLOCK_LOOKS.inc()
 
     def indicate(self) -> None:

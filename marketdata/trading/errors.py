@@ -4,10 +4,11 @@ from datetime import datetime
 
 from accounts.accounts.models import AccountNotActive
 from accounts.cash.writer import InsufficientFunds
+from issuers.compliance.errors import TransferRefused
 from partnerapi.core.errors import PartnerAPIError
 from partnerapi.core.times import to_rfc3339
 
-__all__ = ["AccountNotActive", "InsufficientFunds"]
+__all__ = ["AccountNotActive", "InsufficientFunds", "TransferRefused"]
 
 
 class NotTradable(PartnerAPIError):
@@ -142,16 +143,6 @@ class OpenValueExceeded(PartnerAPIError):
     code = "OPEN_VALUE_EXCEEDED"
     example = "an order beyond `viewer.orderLimits.openValue`"
     remedy = "Cancel other orders first, or send a smaller one."
-
-
-class TransferRefused(PartnerAPIError):
-    """Rules of the token or restrictions of the holder forbid the movement; `refusals`
-    lists all of them.
-    """
-
-    code = "TRANSFER_REFUSED"
-    example = "a buy order of an unverified user for a token that requires verification"
-    remedy = "`checkTransfer` and `Token.transferRules` show who may hold the token."
 
 
 class DuplicateClientOrderID(PartnerAPIError):

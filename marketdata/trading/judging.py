@@ -212,10 +212,7 @@ def check_movement(of: Round, order: Order, units: int) -> None:
                 required=units,
             )
     if found:
-        raise TransferRefused(
-            " ".join(refusal.text for refusal in found),
-            refusals=[{"code": r.code, **r.details} for r in found],
-        )
+        raise TransferRefused.by(found)
 
 
 def find_refusals(

@@ -26,6 +26,7 @@ from marketdata.trading.queues import BUY, SELL, Queues, Resting
 from marketdata.trading.sessions import Session
 from marketdata.trading.ticks import Ticks
 from partnerapi.core.database import array_text, fetch
+from partnerapi.core.errors import NotNow
 from partnerapi.core.locks import lock
 
 
@@ -198,6 +199,8 @@ def read(
     found = (lock if holds else fetch)(READ, arguments, itemgetter(0))[0]
     if found is None:
         raise NotTradable("This token has no internal market.")
+    if "settling" in found:
+        raise NotNow.for_seconds(found["settling"])
     if "missing" in found:
         raise MissingHolders([UUID(user) for user in found["missing"]])
     return seen(token_id, found)

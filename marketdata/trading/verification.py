@@ -56,11 +56,13 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "reserved cash equals Σ open buy orders × limit, their fees and withdrawals",
+        "reserved cash equals Σ open buy orders × limit, their fees, withdrawals and "
+        "subscriptions",
         f"""
         SELECT count(*), count(*) FILTER (WHERE h.reserved
-            <> coalesce(o.cents, 0) + coalesce(w.cents, 0) OR h.reserved > h.balance)
-        FROM (SELECT * FROM accounts_cashhead WHERE kind = 'CLIENT') h
+            <> coalesce(o.cents, 0) + coalesce(w.cents, 0) + coalesce(s.cents, 0)
+            OR h.reserved > h.balance)
+        FROM (SELECT * FROM accounts_cashhead WHERE kind IN ('CLIENT', 'ISSUER')) h
         LEFT JOIN (
             SELECT cash_account_id, sum((quantity - filled) * limit_price
                 + coalesce(f.reserved, 0)) AS cents
@@ -71,6 +73,10 @@ INVARIANTS = (
             SELECT cash_account_id, sum(amount) AS cents FROM accounts_withdrawal
             WHERE status IN ('REQUESTED', 'APPROVED') GROUP BY 1
         ) w USING (cash_account_id)
+        LEFT JOIN (
+            SELECT cash_account_id, sum(quantity * limit_price) AS cents
+            FROM issuers_subscription WHERE status = 'ACTIVE' GROUP BY 1
+        ) s USING (cash_account_id)
         """,
     ),
     Invariant(
@@ -139,9 +145,11 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "Σ fees of executions = Σ fees on the accounts of markets and of the platform",
+        "Σ fees of executions and offerings = Σ fees on the accounts of markets and of "
+        "the platform",
         """
         SELECT count(*), (coalesce((SELECT sum(net + vat) FROM trading_executionfee), 0)
+            + coalesce((SELECT sum(fee_net + fee_vat) FROM issuers_offering), 0)
             <> coalesce(sum(balance), 0))::int
         FROM accounts_cashhead WHERE kind IN ('FEES', 'MARKET')
         """,

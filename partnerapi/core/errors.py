@@ -151,4 +151,25 @@ class RequestTimeout(PartnerAPIError):
     )
 
 
+class NotNow(PartnerAPIError):
+    """The cash of a client settles an offering just now. A mutation changed nothing:
+    send it with the same `Idempotency-Key` after `Retry-After`.
+    """
+
+    code = "UNAVAILABLE"
+    example = "an order of a client during the settlement of an offering"
+    remedy = (
+        "Send it again after `Retry-After`, with the same `Idempotency-Key` for a "
+        "mutation."
+    )
+
+    @classmethod
+    def for_seconds(cls, seconds: int) -> "NotNow":
+        return cls(
+            "An offering is being settled with the cash of the client, or of one whose "
+            f"order this would meet. Nothing was changed; try again in {seconds} s.",
+            retryAfter=seconds,
+        )
+
+
 INTERNAL_SERVER_ERROR = "INTERNAL_SERVER_ERROR"

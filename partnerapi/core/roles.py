@@ -121,6 +121,7 @@ APPLICATION: Mapping[str, str] = {
     "issuers_industryclassificationbenchmark": ALL,
     "issuers_issuer": ALL,
     "issuers_issuerfinancialdata": ALL,
+    "issuers_issuercash": READ,
     "issuers_issuergrant": READ,
     "issuers_issuerterm": READ,
     "issuers_judgedledger": READ,
@@ -131,6 +132,7 @@ APPLICATION: Mapping[str, str] = {
     # Lines that are PENDING; a trigger keeps those that were delivered.
     "issuers_legacyshareholder": ALL,
     "issuers_legacyshareholderchange": "SELECT, INSERT, DELETE",
+    "issuers_offering": READ,
     "issuers_recordinstant": APPEND,
     "issuers_redactedline": READ,
     "issuers_restriction": READ,
@@ -139,6 +141,7 @@ APPLICATION: Mapping[str, str] = {
     "issuers_statement": APPEND,
     "issuers_statementkey": APPEND,
     # Tables of the past list a token from its creation on.
+    "issuers_subscription": READ,
     "issuers_token": KEEP,
     "issuers_tokenledgerhead": READ,
     "issuers_tokenprice": READ,

@@ -20,7 +20,7 @@ from psycopg.errors import LockNotAvailable
 from accounts.access import Caller
 from accounts.keys.sealing import MARK, seal, unseal
 from partnerapi.core.database import CONFIRM, confirm, fetch
-from partnerapi.core.errors import PartnerAPIError, RequestTimeout
+from partnerapi.core.errors import NotNow, PartnerAPIError, RequestTimeout
 from partnerapi.core.locks import lock
 from partnerapi.core.postgresql.faults import took_too_long
 from partnerapi.gateway.clock import Running
@@ -405,7 +405,7 @@ def run_in_savepoint(run: Callable[[], ExecutionResult]) -> ExecutionResult:
 def may_be_tried_again(result: ExecutionResult) -> bool:
     return any(
         not isinstance(error.original_error, PartnerAPIError)
-        or isinstance(error.original_error, RequestTimeout)
+        or isinstance(error.original_error, RequestTimeout | NotNow)
         for error in result.errors or ()
     )
 

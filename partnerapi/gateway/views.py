@@ -21,7 +21,11 @@ from accounts.access import Caller, Unauthenticated
 from issuers.models.events import newest_events
 from partnerapi.core import json_lines
 from partnerapi.core.addresses import source_of
-from partnerapi.core.errors import INTERNAL_SERVER_ERROR, RequestTimeout
+from partnerapi.core.errors import (
+    INTERNAL_SERVER_ERROR,
+    NotNow,
+    RequestTimeout,
+)
 from partnerapi.core.postgresql.lending import backend, check_due, stopping_orders
 from partnerapi.core.times import to_rfc3339
 from partnerapi.gateway import clock, outages
@@ -297,6 +301,9 @@ def pay_and_run(
         record.code = codes[0] if codes else OK
         if RequestTimeout.code in codes:
             later["Retry-After"] = str(RETRY_SECONDS)
+        for error in executed.errors or []:
+            if isinstance(error.original_error, NotNow):
+                later["Retry-After"] = str(error.original_error.details["retryAfter"])
         extensions = cost_told(prepared) | told
         members = {"data": executed.data, "errors": errors, "extensions": extensions}
         return to_json(members)

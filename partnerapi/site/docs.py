@@ -27,6 +27,7 @@ FOR_PARTNERS = (
     "tasks",
     "concepts",
     "trading",
+    "offerings",
     "scopes",
     "limits",
     "errors",

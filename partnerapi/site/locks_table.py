@@ -50,6 +50,7 @@ RUNGS = (
         "a token",
         written="`market open-secondary`, the admin, `import issuers`",
     ),
+    Rung("an offering", ("issuers_offering",)),
     Rung("limits of partners, by partner", ("limits of partner",)),
     Rung("heads of order books, by token", ("marketdata_orderbookhead",)),
     Rung("heads of ledgers, by token", ("issuers_tokenledgerhead",)),

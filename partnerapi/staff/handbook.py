@@ -27,6 +27,7 @@ OF_PAGES: Mapping[str, str] = {
     "captable": "captable", "captable_csv": "captable", "ledger": "units",
     "token": "units", "book": "watch-books", "book_poll": "watch-books",
     "books": "watch-books", "market": "halt", "execution": "bust", "order": "orders",
+    "offering": "offerings",
     "account": "accounts", "holder": "find", "holder_statement": "find",
     "holder_compliance": "restrict",
     "partner": "keys", "partner_requests": "partner-requests", "partner_key": "keys",
@@ -50,6 +51,7 @@ OF_REQUESTS: Mapping[str, str] = {
     "identity": "identity", "grant": "grants", "desk": "desks",
     "release": "orders", "sign_in": "reset-sign-in",
     "tariff": "open-market", "parameters": "open-market",
+    "offering": "offerings", "settlement": "offerings", "payout": "pay",
 }  # fmt: skip
 OF_LISTS: Mapping[str, str] = {
     "accounts_account": "accounts", "accounts_accountstatuschange": "accounts",
@@ -72,6 +74,7 @@ OF_LISTS: Mapping[str, str] = {
     "trading_order": "orders", "trading_orderblock": "orders",
     "trading_refusedorder": "orders",
     "trading_tariff": "open-market", "trading_marketparameters": "open-market",
+    "issuers_offering": "offerings",
     "partnerapi_export": "partner-requests",
     "partnerapi_failedsignin": "unlock-sign-in",
     "partnerapi_idempotencyrecord": "partner-requests",

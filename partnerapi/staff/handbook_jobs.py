@@ -282,6 +282,23 @@ JOBS: Mapping[str, Job] = {
             ),
         ),
         Job(
+            "offerings", "Sell units for an issuer", "issuers/offering/",
+            "issuers.view_offering",
+            (
+                "An offering is drafted with the command offering draft.",
+                "Its opening is a request, with all its terms.",
+                TWO,
+                "The clock closes it. One that misses its minimum fails, and all cash "
+                "is released.",
+                "With a book, its price is a request, proposed from the book.",
+                "Units are allotted by a request once the last reflection period has "
+                "ended.",
+                "The settlement is a request, too. The requester begins it at a minute "
+                "outside the sessions of markets.",
+                "The issuer's cash is paid out by a request and a line of the bank.",
+            ),
+        ),
+        Job(
             "orders", "Follow an order", "trading/order/", "trading.view_order",
             (
                 "Find the order by its id or by the partner's clientOrderID.",

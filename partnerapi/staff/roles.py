@@ -26,8 +26,8 @@ READ = tuple(
         " country deskmember investorattestation investorprofile partner staffchange"
         " user userholder",
         "issuers": "approvedholder article document industryclassificationbenchmark"
-        " issuer issuerfinancialdata issuergrant legacyshareholder restriction token"
-        " tokenrule",
+        " issuer issuerfinancialdata issuergrant legacyshareholder offering restriction"
+        " token tokenrule",
         "marketdata": "conformancereport fixsession",
         "trading": "market marketparameters order orderblock execution refusedorder"
         " tariff",
@@ -63,9 +63,10 @@ REGISTER = (
     Of.TRANSFER, Of.REGISTER,
 )  # fmt: skip
 OF_RULES = (Of.RULE, Of.LIFTING)
-OF_CASH = (Of.WITHDRAWAL, Of.ASSIGNMENT, Of.STATEMENT)
+OF_CASH = (Of.WITHDRAWAL, Of.ASSIGNMENT, Of.STATEMENT, Of.PAYOUT)
 OF_ACCESS = (Of.KEY, Of.GRANT, Of.DESK, Of.SIGN_IN)
 OF_MARKETS = (Of.BUST, Of.REOPEN, Of.RELEASE, Of.TARIFF, Of.PARAMETERS)
+OF_OFFERINGS = (Of.OFFERING, Of.SETTLEMENT)
 ROLES: Mapping[str, tuple[str, ...]] = {
     "Support": (
         *READ,
@@ -81,7 +82,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *rights("accounts", "user userholder", "add", "change"),
         "trading.change_market",
         "partnerapi.add_jobrun",
-        *kinds("file", *REGISTER, *OF_MARKETS, Of.IDENTITY),
+        *kinds("file", *REGISTER, *OF_MARKETS, *OF_OFFERINGS, Of.IDENTITY),
         *kinds("decide", Of.PRICE, Of.DELIVERY, Of.REOPEN, Of.RELEASE),
     ),
     "Compliance": (
@@ -95,6 +96,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *kinds("file", Of.CLOSING, Of.REVERSAL, Of.FORCED_TRANSFER, Of.ERASURE),
         *kinds("file", *OF_RULES),
         *kinds("decide", *REGISTER, Of.CLOSING, *OF_CASH, *OF_RULES, *OF_MARKETS),
+        *kinds("decide", *OF_OFFERINGS),
         *kinds("decide", Of.IDENTITY, Of.GRANT, Of.DESK, Of.SIGN_IN, Of.ERASURE),
     ),
     "Treasury": (
@@ -138,6 +140,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "market": ("trading.view_market",),
     "order": ("trading.view_order",),
     "execution": ("trading.view_execution",),
+    "offering": ("issuers.view_offering",),
     "payments": ("accounts.view_withdrawal",),
     "payment_file": ("accounts.add_paymentfile",),
     "receipts": ("accounts.view_bankline",),

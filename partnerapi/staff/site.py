@@ -39,7 +39,7 @@ from partnerapi.staff.authentication.second_factor import (
 from partnerapi.staff.authentication.sign_in import SignInForm
 from partnerapi.staff.log import pages as log
 from partnerapi.staff.log.authorship import written_by_user
-from partnerapi.staff.market import books, execution, market, order, wall
+from partnerapi.staff.market import books, execution, market, offering, order, wall
 from partnerapi.staff.money import payments, receipts
 from partnerapi.staff.people import (
     account,
@@ -114,6 +114,7 @@ class BackOffice(admin.AdminSite):
                 "execution",
             ),
             ("order/<uuid:pk>/", order.show_order, "order"),
+            ("offering/<uuid:pk>/", offering.show_offering, "offering"),
             ("account/<uuid:pk>/", account.show_account, "account"),
             ("holder/<uuid:pk>/", holder.show_holder, "holder"),
             ("holder/<uuid:pk>/statement", holder.statement, "holder_statement"),

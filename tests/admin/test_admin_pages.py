@@ -24,6 +24,7 @@ from issuers.compliance.holders import approve_holder
 from issuers.compliance.restrictions import Terms, restrict
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Article, Document, Issuer, IssuerGrant, Token
+from issuers.offerings.models import Offering
 from marketdata.replay.own_book import PARTNER
 from marketdata.trading import controls, fees, market
 from marketdata.trading.errors import LotSize
@@ -63,7 +64,7 @@ READ_ONLY = (
     "ApprovedHolder", "InvestorAttestation", "InvestorProfile", "IssuerGrant",
     "Restriction",
     "TokenRule", "Market", "MarketParameters", "Order", "OrderBlock", "RefusedOrder",
-    "Tariff",
+    "Tariff", "Offering",
     "WebhookDelivery", "WebhookEndpoint",
 )  # fmt: skip
 EDITABLE = [model for model in MODELS if model.__name__ not in READ_ONLY]
@@ -108,6 +109,7 @@ SEARCHES = {
     "OrderBlock": ("obs", 1),
     "RefusedOrder": ("obs", 1),
     "Tariff": ("valdas", 1),
+    "Offering": ("nordha", 1),
     "HouseAccount": (IBAN_OF_CLIENTS_MONEY[:6], 1),
     "WebhookDelivery": ("hooks.example.com/7", 1),
     "WebhookEndpoint": ("hooks.example.com/7", 1),
@@ -279,6 +281,7 @@ def test_a_list_takes_as_many_queries_for_more_rows(staff, model):
 OF_ROWS = {
     "issuer": Issuer, "captable": Issuer, "token": Token, "ledger": Token,
     "book": Token, "book_poll": Token, "market": Market, "order": Order,
+    "offering": Offering,
     "account": Account, "holder": UserHolder, "holder_compliance": UserHolder,
     "partner": Partner, "partner_requests": Partner, "partner_key": Partner,
     "key": ApiKey, "grant": IssuerGrant,

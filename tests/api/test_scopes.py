@@ -10,6 +10,7 @@ from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from partnerapi.schema import schema
 from partnerapi.site.docs_tables import fields_with
 from tests.characters import Ask, World
+from tests.issuers.offerings.offerings import opened
 from tests.marketdata.trading.trading import (
     as_committed,
     buy,
@@ -58,6 +59,8 @@ ORDER = (
 ARGUMENTS = {
     "Query.account": 'id: "Account|ACCOUNT"',
     "Query.checkOrder": f"input: {ORDER}",
+    "Query.checkSubscription": 'input: {offeringID: "Offering|OFFERED",'
+    ' accountID: "Account|ACCOUNT", quantity: 1}',
     "Query.checkTransfer": 'input: {tokenID: "Token|TOKEN", quantity: 1,'
     ' fromAccountID: "Account|ACCOUNT"}',
     "Query.holdingProof": 'tokenID: "Token|TOKEN", accountID: "Account|ACCOUNT"',
@@ -80,6 +83,7 @@ def ids(world: World) -> dict[str, str]:
         "ISSUER": str(token.issuer_id),
         "TOKEN": str(token.pk),
         "ORDER": str(order.pk),
+        "OFFERED": str(opened().pk),
     }
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from time import monotonic
 from typing import Any
 from uuid import UUID
@@ -10,6 +11,7 @@ import orjson
 import pytest
 from django.conf import settings
 from django.test import Client
+from django.utils import timezone
 
 from accounts.access import Caller
 from accounts.accounts.models import Account
@@ -17,6 +19,7 @@ from accounts.applicants.models import Applicant, Description
 from accounts.keys.models import Partner
 from accounts.people.models import Country, User
 from issuers.models import Token
+from issuers.offerings import subscriptions
 from issuers.register import ledger
 from issuers.register.ledger import Entry
 from marketdata.trading import controls, judging, market, phases
@@ -33,6 +36,7 @@ from tests.accounts.money import deposit
 from tests.approved import approved_rule, asker, desk
 from tests.characters import START, Ask, World
 from tests.examples.shapes import differences
+from tests.issuers.offerings import offerings
 from tests.issuers.register import people
 from tests.marketdata.trading.trading import give, new_clients, new_market
 from tests.owner import break_table, tamper
@@ -158,6 +162,22 @@ def states(
         phases.change_phase(UUID(ids["Token"]), Phase.CALL, asker())
         return ids
 
+    def offering(
+        subscribes: bool = False, ended: bool = False, binds: bool = False, **terms: Any
+    ) -> dict[str, str]:
+        """An offering, and the account's subscription to it."""
+        made = offerings.opened(**terms)
+        if not subscribes:
+            return {"Offering": str(made.pk)}
+        deposit(account, 50_000)
+        subscription = offerings.subscribe(made, account, 20)
+        if ended:
+            subscriptions.withdraw(subscription, account.partner.login)
+        if binds:
+            offerings.set_reflection(subscription, timezone.now())
+        ids = {"Offering": str(made.pk)}
+        return ids | {"OfferingSubscription": str(subscription.pk)}
+
     def full_market() -> dict[str, str]:
         monkeypatch.setattr(judging, "MOST_OPEN", 0)
         return on_market()
@@ -177,6 +197,13 @@ def states(
 
     return {
         "ACCOUNT_NOT_ACTIVE": suspend,
+        "ALREADY_SUBSCRIBED": lambda: offering(subscribes=True),
+        "OFFERING_NOT_OPEN": lambda: offering(opens=timezone.now() + timedelta(0, 60)),
+        "PRICE_OUTSIDE_BAND": offering,
+        "REFLECTION_PERIOD_ENDED": lambda: offering(subscribes=True, binds=True),
+        "SUBSCRIPTION_CHANGED": lambda: offering(subscribes=True),
+        "SUBSCRIPTION_NOT_ACTIVE": lambda: offering(subscribes=True, ended=True),
+        "TICKET_SIZE": lambda: offering(smallest=10),
         "ACCOUNT_NOT_EMPTY": lambda: deposit(account, 5_000),
         "CAPITALIZATION_TABLE_TOO_LARGE": two_holders,
         "DUPLICATE_CLIENT_ORDER_ID": lambda: on_market(order),

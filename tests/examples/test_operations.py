@@ -18,7 +18,7 @@ LAST = (
     "account", "blockOrders", "orderBlocks", "releaseOrders", "export",
     "idempotentRequest", "placeOrder", "order", "orders",
     "refusedOrders", "executions", "amendOrder", "cancelOrder", "placeOrders",
-    "cancelOrders",
+    "cancelOrders", "subscribe", "amendSubscription", "withdrawSubscription",
     "createWebhookEndpoint", "rollWebhookSecret", "testWebhookEndpoint",
     "redeliverWebhooks", "deleteWebhookEndpoint",
     "sandboxActivate", "sandboxDeposit", "sandboxFill", "sandboxAdvanceMarket",
@@ -28,6 +28,7 @@ BY_NAME = sorted({*of_operations()} - {*LAST}) + [*LAST]
 CHANGED = "updateAccountStatus"
 KEY = "3f0c1d52-8a44-4d7e-9b1a-6c2e5f7a8b90"
 EXPORT = "Export|0198b2c5-3a10-7d46-b1f2-8c94e0d57a63"
+SUBSCRIPTION = "OfferingSubscription|0198b2c6-7a21-7c40-8e15-2d9f4b6a8c01"
 ORDER = "Order|0198b2c6-4c8e-7a19-b2d7-3f5e8c9a6b01"
 ACCOUNT = "Account|0198b2c5-7d21-7e08-a3c4-5f6b9a0e1d72"
 BOOK = '{ token(symbol: "TIDEWICK") { orderBook(depth: 1) { bids { price } } } }'
@@ -54,7 +55,7 @@ def test_every_operation_has_a_request_and_its_answer():
 @pytest.fixture(scope="module")
 def used() -> dict[str, str]:
     """What the examples name, by what it is here."""
-    ids = {name: name for name in (EXPORT, ORDER, ACCOUNT, ENDPOINT)}
+    ids = {name: name for name in (EXPORT, ORDER, ACCOUNT, ENDPOINT, SUBSCRIPTION)}
     return ids | {KEY: str(uuid4())}
 
 
@@ -115,5 +116,7 @@ def test_the_request_of_an_operation_gets_its_answer(
         used[EXPORT] = answer["data"]["createExport"]["export"]["id"]
     if name == "createWebhookEndpoint":
         used[ENDPOINT] = answer["data"]["createWebhookEndpoint"]["endpoint"]["id"]
+    if name == "subscribe":
+        used[SUBSCRIPTION] = answer["data"]["subscribe"]["subscription"]["id"]
     if name == "placeOrder":
         used[ORDER] = answer["data"]["placeOrder"]["order"]["id"]

@@ -23,6 +23,8 @@ from issuers.legacy import delivery
 from issuers.legacy.approvals import delivery_content, delivery_title
 from issuers.legacy.models import DeliveryJob
 from issuers.models import Token
+from issuers.offerings.drafting import draft
+from issuers.offerings.models import Offering
 from issuers.register import ledger
 from issuers.register.erasure import days_kept, erasure_content, erasure_title
 from issuers.register.ledger import Entry
@@ -44,7 +46,9 @@ from tests.accounts.money import (
 from tests.approved import asker
 from tests.approved import desk as officer
 from tests.characters import World
+from tests.issuers.offerings import offerings
 from tests.issuers.register import people
+from tests.marketdata.trading.trading import new_clients
 from tests.owner import as_committed
 from tests.staff.conftest import lines_of_log
 from tests.staff.test_asking import WHY, ask, member
@@ -64,7 +68,7 @@ def ben() -> Client:
     """He decides everything, and looks at everything."""
     seen = (
         "account apikey bankline cashaccount issuer issuergrant legacyshareholder"
-        " market execution partner restriction token user withdrawal"
+        " market execution offering partner restriction token user withdrawal"
     )
     rights = [f"decide_{kind.lower()}" for kind in KINDS]
     return member("ben", *rights, *(f"view_{model}" for model in seen.split()))
@@ -226,6 +230,33 @@ def parameters(world: World, ana: Client) -> ApprovalRequest:
         weekdays_only="on", holidays="2027-12-31, 2027-12-24", tick="0.01",
         ticks="10.00 0.05\n100.00 0.10", lot="10", static="15", dynamic="7.5",
         model="CONTINUOUS", most_value="50000", most_units="1000",
+    )  # fmt: skip
+
+
+def offering(world: World, ana: Client) -> ApprovalRequest:
+    drafted = draft(offerings.new_token(), offerings.terms(), asker())
+    return asked_on_page(ana, "offering", offering=str(drafted.pk), step="OPEN")
+
+
+def allotted() -> Offering:
+    """50 units for a client."""
+    offering = offerings.opened()
+    [account] = new_clients(1)
+    deposit(account, 50_000)
+    offerings.subscribe(offering, account, 50)
+    return offerings.allot(offerings.close(offering))
+
+
+def settlement(world: World, ana: Client) -> ApprovalRequest:
+    return asked_on_page(ana, "settlement", offering=str(allotted().pk))
+
+
+def payout(world: World, ana: Client) -> ApprovalRequest:
+    offering = allotted()
+    offerings.settle(offering)
+    return asked_on_page(
+        ana, "payout", issuer=str(offering.token.issuer_id), amount="200",
+        payee="Lumarelle SA", iban="FR76 3000 6000 0112 3456 7890 189",
     )  # fmt: skip
 
 
@@ -487,6 +518,35 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
             "Model": ("Continuous", "Continuous"),
             "Highest value of an order": ("none", "€50,000.00"),
             "Most units of an order": ("none", "1,000 units"),
+        },
+    ),
+    "OFFERING": (
+        offering,
+        r"Opening of an offering: \w+, 100 units at €10.00",
+        {
+            "Company": ".*",
+            "Token": ".*",
+            "Step": "Opening of an offering",
+            "Units": "10 to 100, from: The issuer's treasury",
+            "Reflection period": "4 days",
+        },
+    ),
+    "SETTLEMENT": (
+        settlement,
+        r"Settlement of an offering: \w+, 100 units at €10.00",
+        {
+            "Allotted": "50 units",
+            "Paid to the issuer": "€500.00",
+            "Fee of the issuer": "€0.00",
+        },
+    ),
+    "PAYOUT": (
+        payout,
+        r"Payment of €200.00 to \w+",
+        {
+            "Payee": "Lumarelle SA",
+            "IBAN of the payee": "FR76 3000 6000 0112 3456 7890 189",
+            "Available": ("€500.00", "€300.00"),
         },
     ),
     "IDENTITY": (

@@ -28,6 +28,7 @@ from tests.accounts.money import deposit as deposit_cash
 from tests.approved import desk
 from tests.characters import World
 from tests.desks import invited_member
+from tests.issuers.offerings.offerings import opened
 from tests.marketdata.trading.trading import (
     buy,
     deposit,
@@ -79,6 +80,7 @@ EXPECTED = {
     "issuers.IssuerFinancialData": (EVERYBODY, "o", "o", "o"),
     "issuers.IssuerGrant": (EVERYBODY, "", "", ""),
     "issuers.LegacyShareholder": (EVERYBODY, "o", "o", ""),
+    "issuers.Offering": (EVERYBODY, "", "", ""),
     "issuers.Token": (EVERYBODY, "o", "o", ""),
     "marketdata.ConformanceReport": (EVERYBODY, "", "", ""),
     "marketdata.FixSession": (EVERYBODY, "", "k", ""),
@@ -100,7 +102,7 @@ FILED = {
     "DELIVERY": "o", "KEY": "k", "CLOSING": "sc", "WITHDRAWAL": "t", "ASSIGNMENT": "t",
     "STATEMENT": "t", "TRANSFER": "o", "REGISTER": "o",
     "RULE": "c", "LIFTING": "c", "BUST": "o", "REOPEN": "o", "RELEASE": "o",
-    "TARIFF": "o", "PARAMETERS": "o",
+    "TARIFF": "o", "PARAMETERS": "o", "OFFERING": "o", "SETTLEMENT": "o", "PAYOUT": "t",
     "IDENTITY": "o", "GRANT": "k", "DESK": "k", "SIGN_IN": "k", "ERASURE": "sc",
 }  # fmt: skip
 DECIDED = {
@@ -109,6 +111,7 @@ DECIDED = {
     "ASSIGNMENT": "ct", "STATEMENT": "ct", "TRANSFER": "c", "RULE": "c", "LIFTING": "c",
     "BUST": "c", "REGISTER": "c",
     "REOPEN": "oc", "RELEASE": "oc", "TARIFF": "c", "PARAMETERS": "c",
+    "OFFERING": "c", "SETTLEMENT": "c", "PAYOUT": "ct",
     "IDENTITY": "c", "GRANT": "ck", "DESK": "ck", "SIGN_IN": "ck", "ERASURE": "c",
 }  # fmt: skip
 IMPORTED = {"legacy": "o", "holders": "o", "figures": "o", "issuers": "o", "bank": "t"}
@@ -121,6 +124,7 @@ OWN_PAGES = {
     "partner_requests": EVERYBODY, "partner_key": "k", "revoke": "k", "grant": "k",
     "desk_member": "k",
     "market": EVERYBODY, "order": EVERYBODY, "execution": EVERYBODY,
+    "offering": EVERYBODY,
     "books": EVERYBODY, "books_poll": EVERYBODY,
     "log": "ck", "roles": EVERYBODY, "find": EVERYBODY,
     "data": EVERYBODY, "waiting": EVERYBODY, "cash": "sct",
@@ -240,6 +244,7 @@ def test_every_page_answers_each_role_as_expected(
     )
     token, order = traded_market()
     places |= {"market": token.pk, "order": order.pk, "execution": token.pk}
+    places["offering"] = opened().pk
     told = {
         row.what: row.may
         for part, rows in roles.table()

@@ -1,7 +1,7 @@
 -- Uses an approval of one content and amount; see approvals_use_each.
 -- called by: accounts_write, approvals_use_by, cash_book_statement,
 --     cash_decide_withdrawal, cash_move_receipt, desk_invite, keys_issue,
---     register_follow_issuer, register_follow_token, register_write, sign_in_reset,
+--     offerings_pay_out, register_follow_issuer, register_follow_token, register_write, sign_in_reset,
 --     trading_change_phase, trading_release, trading_told_bust
 CREATE OR REPLACE FUNCTION public.approvals_use(
     wanted text, said jsonb, amount numeric, entry_token uuid, entry_number bigint

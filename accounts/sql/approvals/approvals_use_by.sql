@@ -1,7 +1,8 @@
 -- Uses an approval for a member of staff: the one that filed it and still may, or the
 -- one that decided it. Where no approval is needed, one that may file its kind. Returns
 -- the decider's e-mail address, else an empty text.
--- called by: binds_grant, binds_lift, binds_rule, erasure_erase,
+-- called by: binds_grant, binds_lift, binds_rule, erasure_erase, offerings_allot,
+--     offerings_end, offerings_open, offerings_price, offerings_settle,
 --     trading_set_parameters, trading_set_tariff
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.approvals_use_by(actor text, wanted text, said jsonb)

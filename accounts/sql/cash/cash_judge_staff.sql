@@ -2,7 +2,8 @@
 -- filed or decided its request; else who is active, has one of these rights now and,
 -- where a page says who is signed in, is that person.
 -- called by: accounts_write, cash_book_statement, cash_decide_withdrawal,
---     cash_move_receipt, cash_name_bank, cash_order_payments, trading_change_phase,
+--     cash_move_receipt, cash_name_bank, cash_order_payments, offerings_draft,
+--     offerings_end, offerings_mark, offerings_pay_out, trading_change_phase,
 --     trading_release
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.cash_judge_staff(

@@ -4,8 +4,8 @@
 -- judged who asks. Judges accounts and their kinds, statuses, bank lines, withdrawals,
 -- assignments, reversals, balances and the time; where a head's last entry is later
 -- than `at`, the payments get its time.
--- called by: cash_book_statement, cash_move_receipt, trading_settle, trading_sweep,
---     trading_undo, trading_write
+-- called by: cash_book_statement, cash_move_receipt, offerings_settle, trading_settle,
+--     trading_sweep, trading_undo, trading_write
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.cash_post(
     at timestamp with time zone, kinds text[], sources bigint[], targets bigint[],
@@ -64,14 +64,15 @@ BEGIN
     LEFT JOIN accounts_cashhead t ON t.cash_account_id = p.target
     WHERE CASE p.kind
         WHEN 'TRADE' THEN s.kind = 'CLIENT' AND t.kind = 'CLIENT'
+        WHEN 'OFFERING' THEN s.kind = 'CLIENT' AND t.kind = 'ISSUER'
         WHEN 'DEPOSIT' THEN t.kind IN ('CLIENT', 'SUSPENSE')
             AND s.kind = CASE WHEN p.assigned IS NULL THEN 'BANK' ELSE 'SUSPENSE' END
         WHEN 'WITHDRAWAL' THEN t.kind = 'BANK'
-            AND s.kind = CASE WHEN p.withdrawal IS NULL THEN 'SUSPENSE'
-                ELSE 'CLIENT' END
+            AND CASE WHEN p.withdrawal IS NULL THEN s.kind = 'SUSPENSE'
+                ELSE s.kind IN ('CLIENT', 'ISSUER') END
         WHEN 'REVERSAL' THEN s.kind = 'CLIENT' AND t.kind IN ('CLIENT', 'SUSPENSE')
         WHEN 'FEE' THEN (s.kind, t.kind) IN (('CLIENT', 'MARKET'), ('MARKET', 'CLIENT'),
-            ('MARKET', 'FEES'), ('FEES', 'MARKET'))
+            ('MARKET', 'FEES'), ('FEES', 'MARKET'), ('ISSUER', 'FEES'))
         ELSE FALSE END IS NOT TRUE
     ORDER BY p.place LIMIT 1;
     IF FOUND THEN
@@ -234,7 +235,7 @@ BEGIN
         (SELECT format('%s of %s cents from cash account %s to %s', kind, amount,
                 source_id, target_id)
             FROM legs
-            WHERE sort = 'CLIENT' AND balance_after < 0
+            WHERE sort IN ('CLIENT', 'ISSUER') AND balance_after < 0
                 OR sort = 'BANK' AND balance_after > 0
             ORDER BY id LIMIT 1),
         (SELECT count(*) FROM held

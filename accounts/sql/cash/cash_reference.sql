@@ -1,6 +1,6 @@
 -- The creditor reference (ISO 11649) of a sort (1: deposit, 2: withdrawal) and a
 -- number.
--- called by: accounts_write, cash_withdraw
+-- called by: accounts_write, cash_withdraw, offerings_pay_out
 CREATE OR REPLACE FUNCTION public.cash_reference(sort text, number numeric)
 RETURNS text LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, public, pg_temp

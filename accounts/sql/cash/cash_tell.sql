@@ -1,5 +1,6 @@
 -- Tells partners that the cash of their accounts changed, or what is reserved of it.
--- called by: cash_decide_withdrawal, cash_post, cash_withdraw
+-- called by: cash_decide_withdrawal, cash_post, cash_withdraw, offerings_amend,
+--     offerings_leave, offerings_release, offerings_settle, offerings_subscribe
 CREATE OR REPLACE FUNCTION public.cash_tell(cash_accounts bigint[])
 RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, public, pg_temp

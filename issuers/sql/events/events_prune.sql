@@ -41,7 +41,7 @@ BEGIN
             CASE WHEN type IN ('LEGACY_SHARES_DELIVERED', 'REGISTER_CHANGED')
                 THEN issuer_id END AS issuer_id,
             CASE WHEN type IN ('AUCTION_INDICATED', 'MARKET_PARAMETERS_CHANGED',
-                'MARKET_PHASE_CHANGED', 'TOKEN_PRICE_CHANGED')
+                'MARKET_PHASE_CHANGED', 'OFFERING_CHANGED', 'TOKEN_PRICE_CHANGED')
                 THEN token_id END AS token_id
     ), counted AS (
         UPDATE issuers_eventcount c SET number = c.number - g.number

@@ -7,10 +7,11 @@
 -- kind, subject and partner is written once, with its last sequence of the ledger.
 -- called by: accounts_write, binds_end_grant, binds_enter, binds_grant, cash_tell,
 --     cash_tell_unassigned, events_announce_articles, events_article_changed,
---     events_figures_changed, events_number, keys_enter, keys_narrow, register_enter,
---     trading_announce, trading_block, trading_call, trading_change_phase,
---     trading_indicate, trading_release, trading_set_parameters, trading_settle,
---     trading_tell_registers, trading_undo, trading_write
+--     events_figures_changed, events_number, keys_enter, keys_narrow, offerings_tell,
+--     offerings_tell_each, register_enter, trading_announce, trading_block,
+--     trading_call, trading_change_phase, trading_indicate, trading_release,
+--     trading_set_parameters, trading_settle, trading_tell_registers, trading_undo,
+--     trading_write
 -- locks: events by grants (advisory), events by grants (advisory, shared),
 --     issuers_eventhead (FOR NO KEY UPDATE)
 CREATE OR REPLACE FUNCTION public.events_write(
@@ -119,7 +120,8 @@ BEGIN
             CASE WHEN type IN ('LEGACY_SHARES_DELIVERED', 'REGISTER_CHANGED')
                 THEN issuer_id END,
             CASE WHEN type IN ('AUCTION_INDICATED', 'MARKET_PARAMETERS_CHANGED',
-                'MARKET_PHASE_CHANGED', 'TOKEN_PRICE_CHANGED') THEN token_id END, count(*)
+                'MARKET_PHASE_CHANGED', 'OFFERING_CHANGED', 'TOKEN_PRICE_CHANGED')
+                THEN token_id END, count(*)
         FROM numbered GROUP BY 1, 2, 3, 4
         ON CONFLICT (partner_id, type, issuer_id, token_id)
         DO UPDATE SET number = c.number + excluded.number

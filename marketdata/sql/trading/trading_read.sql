@@ -3,7 +3,8 @@
 -- wanted, units and cash of all these, and what the requests are compared with. `own`
 -- are orders to amend. With `holds`, after it has locked them. Without, it locks and
 -- writes nothing; a client without a ledger account then has account 0. `is_over`: a
--- call that takes orders no more. NULL: no market.
+-- call that takes orders no more. NULL: no market. Where an offering settles with the
+-- cash of one of them, only `settling`: the seconds.
 -- called by: application
 -- raises: restrict_violation
 -- locks: accounts_account (FOR SHARE), accounts_cashhead (FOR NO KEY UPDATE),
@@ -42,6 +43,7 @@ DECLARE
     is_call boolean;
     is_shown boolean;
     last_price bigint;
+    settling integer;
 BEGIN
     IF holds THEN
         IF current_setting('transaction_isolation') <> 'read committed' THEN
@@ -145,6 +147,14 @@ BEGIN
     LEFT JOIN issuers_ledgeraccount l ON l.user_id = a.user_id
     JOIN accounts_cashaccount c ON c.account_id = a.id
     WHERE a.id = ANY (accounts);
+    -- The settlement of an offering holds cash for seconds: no order waits for it.
+    IF EXISTS (SELECT FROM issuers_offering s WHERE s.settling_until > clock) THEN
+        settling := offerings_settling(heads || ARRAY(
+            SELECT o.cash_account_id FROM trading_order o WHERE o.id = ANY (own)));
+        IF settling IS NOT NULL THEN
+            RETURN json_build_object('settling', settling);
+        END IF;
+    END IF;
     IF holds THEN
         IF users IS NOT NULL THEN
             RETURN json_build_object('missing', users);

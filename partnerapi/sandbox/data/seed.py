@@ -46,6 +46,7 @@ from partnerapi.sandbox.data.figures import financial_data
 from partnerapi.sandbox.data.holders import write_investors, write_shareholders
 from partnerapi.sandbox.data.markets import open_markets
 from partnerapi.sandbox.data.news import articles
+from partnerapi.sandbox.data.offerings import make_offerings
 from partnerapi.sandbox.data.pictures import logo
 from partnerapi.sandbox.data.registers import write_register
 from partnerapi.sandbox.data.sessions import (
@@ -127,6 +128,7 @@ def seed(
         ids_by_slug = {company.slug: issuer_id(company) for company in COMPANIES}
         seeded.changed |= write_accounts(ids_by_slug)
         seeded.changed |= open_markets()
+        seeded.changed |= make_offerings()
         try:
             seeded.changed |= write_fix_sessions()
             seeded.fix = extend_fix_sessions(fix_sessions)

@@ -65,6 +65,11 @@ from partnerapi.staff.approvals.market_forms import (
     ReopenForm,
     TariffForm,
 )
+from partnerapi.staff.approvals.offering_forms import (
+    OfferingForm,
+    PayoutForm,
+    SettlementForm,
+)
 from partnerapi.staff.approvals.parameters_form import ParametersForm
 from partnerapi.staff.approvals.rule_forms import LiftingForm, RuleForm
 from partnerapi.staff.lookup import as_uuid, link
@@ -436,6 +441,9 @@ FORMS: Mapping[str, type[AskForm]] = {
     ApprovalKind.GRANT: GrantForm,
     ApprovalKind.DESK: DeskForm,
     ApprovalKind.SIGN_IN: SignInForm,
+    ApprovalKind.OFFERING: OfferingForm,
+    ApprovalKind.SETTLEMENT: SettlementForm,
+    ApprovalKind.PAYOUT: PayoutForm,
 }
 """A delivery is asked for where its lines are chosen: in the list of legacy shares."""
 

@@ -16,6 +16,8 @@ from issuers.compliance.rules import SetRule
 from issuers.grants import GiveGrant
 from issuers.legacy.approvals import ReleaseDelivery
 from issuers.ocf.approvals import ImportRegister
+from issuers.offerings.deciding import MoveOffering, SettleOffering
+from issuers.offerings.paying import PayIssuer
 from issuers.register.approvals import EnterUnits, SetPrice
 from issuers.register.erasure import ErasePerson
 from issuers.register.identities import ChangeIdentity
@@ -51,6 +53,9 @@ KINDS: Mapping[str, Kind] = {
     ApprovalKind.TARIFF: SetTariff(),
     ApprovalKind.PARAMETERS: SetParameters(),
     ApprovalKind.ERASURE: ErasePerson(),
+    ApprovalKind.OFFERING: MoveOffering(),
+    ApprovalKind.SETTLEMENT: SettleOffering(),
+    ApprovalKind.PAYOUT: PayIssuer(),
 }
 
 BY_ASKER: Mapping[str, str] = {
@@ -62,6 +67,10 @@ BY_ASKER: Mapping[str, str] = {
     ApprovalKind.ERASURE: (
         "The requester runs manage.py erase_person --approval with the id of this "
         "request."
+    ),
+    ApprovalKind.SETTLEMENT: (
+        "The requester settles the offering on its page, or with manage.py offering "
+        "settle --approval and the id of this request."
     ),
 }
 """What an approval does not carry out at once, and what follows."""

@@ -294,14 +294,18 @@ def may_view(user: Any, row: Model) -> bool:
     return bool(user.has_perm(f"{meta.app_label}.view_{model}"))
 
 
+ELSEWHERE = (ApprovalKind.REGISTER, ApprovalKind.ERASURE, ApprovalKind.SETTLEMENT)
+
+
 def may_collect(request: HttpRequest, asked: ApprovalRequest) -> bool:
     """Whether this user may carry out an approved request.
 
     The requester may. No one else may collect a key, because the page shows it. A
-    register needs its package, which no page has, and an erasure takes long. Any other
-    action follows its approval at once: where that failed, an approver may try again.
+    register needs its package, which no page has, an erasure takes long, and a
+    settlement has its minute. Any other action follows its approval at once: where that
+    failed, an approver may try again.
     """
-    if asked.kind in (ApprovalKind.REGISTER, ApprovalKind.ERASURE):
+    if asked.kind in ELSEWHERE:
         return False
     if request.user.pk == asked.filed_by_id:
         return True

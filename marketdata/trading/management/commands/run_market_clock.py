@@ -10,9 +10,10 @@ class Command(CommandWithExamples):
     help = """Open and close internal markets on schedule until SIGTERM or Ctrl-C.
 
 It also ends orders whose time is over, and those of partners whose timer
-(`cancelOrdersAfter`) has run out. It needs PostgreSQL alone: no worker, no beat
-and no Valkey. One clock works at a time, with a lease in the database. Others wait, and
-one of them takes over within a second and a half of its end.
+(`cancelOrdersAfter`) has run out, and closes offerings whose time is over. It needs
+PostgreSQL alone: no worker, no beat and no Valkey. One clock works at a time, with a
+lease in the database. Others wait, and one of them takes over within a second and a
+half of its end.
 
 examples:
   manage.py run_market_clock

@@ -1,0 +1,151 @@
+-- Settles an allotted offering whole, as two people decided: units from the treasury, or
+-- made there first, to the investors; their payments to the issuer; the platform's fee;
+-- the release of all that was reserved; the price; events. Rules judge each entry.
+-- called by: application
+-- raises: restrict_violation
+-- locks: accounts_cashhead (FOR NO KEY UPDATE), issuers_ledgeraccount (FOR SHARE),
+--     issuers_offering (FOR NO KEY UPDATE), issuers_tokenledgerhead (FOR UPDATE)
+CREATE OR REPLACE FUNCTION public.offerings_settle(actor text, of_offering uuid)
+RETURNS issuers_offering LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan
+AS $$
+#variable_conflict use_variable
+DECLARE
+    offering issuers_offering;
+    last timestamptz;
+    moment timestamptz;
+    total numeric;
+    net bigint;
+    vat bigint;
+    treasury bigint;
+    takes bigint;
+    fees bigint;
+    part record;
+    paid bigint[];
+    done uuid[] := '{}';
+    entered bigint[];
+    why text;
+BEGIN
+    PERFORM accounts_read_committed();
+    SELECT * INTO offering FROM issuers_offering o
+        WHERE o.id = of_offering FOR NO KEY UPDATE;
+    IF (offering.status = 'ALLOTTED') IS NOT TRUE THEN
+        RAISE EXCEPTION 'Only an offering that is allotted settles.'
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    PERFORM register_mark(ARRAY[offering.token_id]);
+    SELECT greatest(h.last_effective_at, h.last_price_at) INTO last
+    FROM issuers_tokenledgerhead h WHERE h.token_id = offering.token_id FOR UPDATE;
+    WHILE last > clock_timestamp() AND last <= clock_timestamp() + interval '1 second'
+    LOOP
+        PERFORM pg_sleep(extract(epoch FROM last - clock_timestamp()));
+    END LOOP;
+    PERFORM FROM issuers_ledgeraccount a
+        WHERE a.id IN (SELECT s.ledger_account_id FROM issuers_subscription s
+            WHERE s.offering_id = of_offering AND s.status = 'ACTIVE')
+        ORDER BY a.id FOR SHARE;
+    SELECT a.id INTO STRICT treasury FROM issuers_ledgeraccount a
+        JOIN issuers_token t ON t.issuer_id = a.issuer_id AND t.id = offering.token_id
+        WHERE a.kind = 'TREASURY';
+    SELECT c.cash_account_id INTO STRICT takes FROM issuers_issuercash c
+        JOIN issuers_token t ON t.issuer_id = c.issuer_id AND t.id = offering.token_id;
+    SELECT c.id INTO STRICT fees FROM accounts_cashaccount c WHERE c.kind = 'FEES';
+    PERFORM FROM accounts_cashhead h
+        WHERE h.cash_account_id IN (takes, fees) OR h.cash_account_id IN (
+            SELECT s.cash_account_id FROM issuers_subscription s
+            WHERE s.offering_id = of_offering AND s.status = 'ACTIVE')
+        ORDER BY h.cash_account_id FOR NO KEY UPDATE;
+    moment := clock_timestamp();
+    SELECT coalesce(sum(s.allotted), 0) INTO total FROM issuers_subscription s
+        WHERE s.offering_id = of_offering AND s.status = 'ACTIVE';
+    net := floor((2 * total * offering.price * offering.fee_bps + 10000) / 20000);
+    vat := floor((2 * net::numeric * offering.vat_bps + 10000) / 20000);
+    why := 'offering ' || of_offering;
+    PERFORM approvals_use_by(actor, 'SETTLEMENT', jsonb_build_object(
+        'offering', of_offering, 'units', total, 'cents', total * offering.price,
+        'fee', net + vat));
+    IF offering.source = 'MINT' THEN
+        PERFORM register_post(moment, ARRAY[offering.token_id], ARRAY['MINT'],
+            ARRAY[NULL]::bigint[], ARRAY[treasury], ARRAY[total], ARRAY[why],
+            ARRAY[actor], ARRAY[NULL]::uuid[], ARRAY[NULL]::bigint[], '{}', '{}', '{}',
+            '{}', '{}', '{}', '{}');
+    END IF;
+    FOR part IN
+        SELECT array_agg(s.id ORDER BY s.place) AS ids,
+            array_agg(s.ledger_account_id ORDER BY s.place) AS holders,
+            array_agg(s.cash_account_id ORDER BY s.place) AS accounts,
+            array_agg(s.allotted ORDER BY s.place) AS units,
+            array_agg(s.quantity * s.limit_price ORDER BY s.place) AS reserves,
+            count(*)::integer AS number
+        FROM (
+            SELECT x.*, row_number() OVER (ORDER BY x.allotted = 0, x.ranked_at, x.id)
+                AS place
+            FROM issuers_subscription x
+            WHERE x.offering_id = of_offering AND x.status = 'ACTIVE'
+        ) s
+        GROUP BY s.allotted = 0, s.place / 5000
+        ORDER BY min(s.place)
+    LOOP
+        done := done || part.ids;
+        IF part.units[1] = 0 THEN
+            PERFORM cash_post(moment, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}',
+                '{}', '{}', part.accounts,
+                ARRAY(SELECT -r FROM unnest(part.reserves) AS r));
+            UPDATE issuers_subscription s SET status = 'RELEASED',
+                updated_at = greatest(s.updated_at, moment)
+                WHERE s.id = ANY (part.ids);
+            CONTINUE;
+        END IF;
+        SELECT array_agg(p.number) INTO entered FROM register_post(moment,
+            array_fill(offering.token_id, ARRAY[part.number]),
+            array_fill('ALLOCATE'::text, ARRAY[part.number]),
+            array_fill(treasury, ARRAY[part.number]), part.holders,
+            part.units::numeric[], array_fill(why, ARRAY[part.number]),
+            array_fill(actor, ARRAY[part.number]),
+            array_fill(NULL::uuid, ARRAY[part.number]),
+            array_fill(NULL::bigint, ARRAY[part.number]), '{}', '{}', '{}', '{}', '{}',
+            '{}', '{}') p;
+        paid := cash_post(moment,
+            array_fill('OFFERING'::text, ARRAY[part.number]), part.accounts,
+            array_fill(takes, ARRAY[part.number]),
+            ARRAY(SELECT u.units * offering.price
+                FROM unnest(part.units) WITH ORDINALITY AS u (units, place)
+                ORDER BY u.place),
+            array_fill(actor, ARRAY[part.number]), array_fill(why, ARRAY[part.number]),
+            array_fill(NULL::text, ARRAY[part.number]),
+            array_fill(NULL::bigint, ARRAY[part.number]),
+            array_fill(NULL::bigint, ARRAY[part.number]),
+            array_fill(NULL::uuid, ARRAY[part.number]), part.accounts,
+            ARRAY(SELECT -r.cents
+                FROM unnest(part.reserves) WITH ORDINALITY AS r (cents, place)
+                ORDER BY r.place));
+        UPDATE issuers_subscription s SET status = 'SETTLED', ledger_seq = d.seq,
+            cash_transaction = d.payment, updated_at = greatest(s.updated_at, moment)
+        FROM unnest(part.ids, entered, paid) AS d (id, seq, payment)
+        WHERE s.id = d.id;
+    END LOOP;
+    PERFORM register_post(moment, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}',
+        ARRAY[offering.token_id], ARRAY[offering.price], ARRAY['ISSUE'], ARRAY[actor],
+        '{}', '{}', '{}');
+    IF net + vat > 0 THEN
+        paid := cash_post(moment, ARRAY['FEE'], ARRAY[takes], ARRAY[fees],
+            ARRAY[net + vat], ARRAY[actor], ARRAY[why], ARRAY[NULL]::text[],
+            ARRAY[NULL]::bigint[], ARRAY[NULL]::bigint[], ARRAY[NULL]::uuid[], '{}',
+            '{}');
+    END IF;
+    UPDATE issuers_offering o SET status = 'SETTLED', settling_until = NULL,
+        fee_net = net, fee_vat = vat, updated_at = moment,
+        fee_transaction = CASE WHEN net + vat > 0 THEN paid[1] END
+        WHERE o.id = of_offering RETURNING * INTO offering;
+    PERFORM offerings_tell(offering);
+    PERFORM offerings_tell_each(offering.token_id, done);
+    PERFORM cash_tell(array_agg(s.cash_account_id)) FROM issuers_subscription s
+        WHERE s.id = ANY (done) AND s.status = 'RELEASED'
+        HAVING count(*) > 0;
+    RETURN offering;
+END $$;
+REVOKE ALL ON FUNCTION public.offerings_settle(text, uuid) FROM PUBLIC;

@@ -1,0 +1,167 @@
+"""Offerings as staff run them: commands, the page, and what partners export."""
+
+import io
+import json
+import zipfile
+from datetime import date
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from accounts.approvals.four_eyes import decide
+from accounts.approvals.models import ApprovalKind, ApprovalRequest
+from accounts.people.models import User
+from issuers.models import Issuer, Token
+from issuers.offerings import deciding
+from issuers.offerings.models import Offering
+from partnerapi.sandbox.data.approvals import ASKER, DECIDER, colleague
+from tests.accounts.money import carry, deposit, head_of
+from tests.approved import approved_rule, asker
+from tests.issuers.offerings.offerings import (
+    allot,
+    close,
+    new_token,
+    opened,
+    subscribe,
+)
+from tests.marketdata.trading.trading import new_clients
+from tests.staff.test_asking import member
+from tests.typing_in import give_password, typing
+
+pytestmark = pytest.mark.django_db
+
+
+def run(*arguments: str) -> str:
+    out = io.StringIO()
+    give_password(colleague(ASKER))
+    with typing():
+        call_command("offering", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def drafted(token: Token, *more: str) -> str:
+    return run(
+        "draft", token.symbol, "--units", "100", "--minimum", "10",
+        "--opens", "2026-01-01T08:00", "--closes", "2036-01-01T08:00",
+        "--staff", asker(), *more,
+    )  # fmt: skip
+
+
+def test_an_offering_is_run_by_commands():
+    token = new_token()
+    assert "would be drafted" in drafted(token, "--price", "1000", "--dry-run")
+    assert not Offering.objects.filter(token=token).exists()
+    said = drafted(token, "--price", "1000", "--source", "MINT")
+    offering = Offering.objects.get(token=token)
+    assert str(offering.pk) in said
+    step = (
+        "request",
+        str(offering.pk),
+        "OPEN",
+        "--reason",
+        "Board",
+        "--staff",
+        asker(),
+    )
+    assert "would be requested" in run(*step, "--dry-run")
+    filed = ApprovalRequest.objects.filter(kind=ApprovalKind.OFFERING)
+    assert not filed.exists()
+    run(*step)
+    content = filed.get().content
+    carry(ApprovalKind.OFFERING, content)
+    [account] = new_clients(1)
+    deposit(account, 100_000)
+    subscribe(offering, account, 40)
+    shown = run("show", str(offering.pk))
+    assert str(account.pk) in shown
+    assert "covered 0 of 100 units at €10.00" in shown
+    assert token.symbol in run("show")
+    allot(close(offering))
+    run("request", str(offering.pk), "SETTLE", "--reason", "Now", "--staff", asker())
+    request = ApprovalRequest.objects.get(kind="SETTLEMENT")
+    settling = ("settle", str(offering.pk), "--staff", asker(), "--approval")
+    with pytest.raises(CommandError, match="Nothing was settled"):
+        run(*settling, str(request.pk))
+    decide(request, colleague(DECIDER), is_approved=True)
+    assert "would be settled" in run(*settling, str(request.pk), "--dry-run")
+    assert "are settled" in run(*settling, str(request.pk))
+    assert head_of(account) == (60_000, 0)
+
+
+def test_terms_that_contradict_each_other_are_not_drafted():
+    with pytest.raises(CommandError, match="price is fixed or from a book"):
+        drafted(new_token(), "--price", "1000", "--floor", "5")
+    with pytest.raises(CommandError, match="There is no offering"):
+        run("show", str(UUID(int=0)))
+
+
+def test_the_page_shows_the_book_and_who_would_be_refused():
+    offering = opened(minimum=1)
+    accounts = new_clients(2)
+    for account in accounts:
+        deposit(account, 100_000)
+        subscribe(offering, account, 70)
+    approved_rule(offering.token, "MAX_HOLDERS", {"holders": 1})
+    staff = member("ana", "view_offering", "file_offering", "file_settlement")
+    answer = staff.get(f"/admin/offering/{offering.pk}/")
+    assert answer.status_code == 200
+    page = answer.content.decode()
+    assert "MAX_HOLDERS_EXCEEDED, 0 of 70 units" in page
+    assert [share.units for share, _ in answer.context["shares"]] == [70, 0]
+    assert answer.context["total"] == 70
+    assert answer.context["levels"] == [("€10.00", 140, 140, 2)]
+    assert "step=WITHDRAWN" in page
+
+
+def test_the_requester_settles_on_the_page():
+    offering = opened()
+    [account] = new_clients(1)
+    deposit(account, 100_000)
+    subscribe(offering, account, 50)
+    allot(close(offering))
+    ana: Client = member("ana", "view_offering", "file_settlement")
+    page = f"/admin/offering/{offering.pk}/"
+    assert ana.post(page).status_code == 403
+    asked = {"offering": str(offering.pk), "reason": "Now"}
+    assert ana.post("/admin/ask/settlement/", asked).status_code == 302
+    request = ApprovalRequest.objects.get(kind="SETTLEMENT")
+    assert request.filed_by == User.objects.get(email="ana@staff.example")
+    assert "Settle now" not in ana.get(page).content.decode()
+    decide(request, colleague(DECIDER), is_approved=True)
+    assert "Settle now" in ana.get(page).content.decode()
+    assert ana.post(page).status_code == 302
+    offering.refresh_from_db()
+    assert offering.status == "SETTLED"
+
+
+def test_an_ocf_package_has_the_issuances(tmp_path: Any):
+    offering = opened()
+    [account] = new_clients(1)
+    deposit(account, 100_000)
+    subscribe(offering, account, 50)
+    allot(close(offering))
+    [request] = [
+        carry(ApprovalKind.SETTLEMENT, deciding.settlement_content(
+            Offering.objects.get(pk=offering.pk)
+        ))
+    ]  # fmt: skip
+    assert request.status == "SETTLED"
+    file, issuer = tmp_path / "acme.zip", offering.token.issuer
+    Issuer.objects.filter(pk=issuer.pk).update(
+        formation_date=date(2020, 1, 31), country_id="FR"
+    )
+    of = ("export", "captable", issuer.slug, "--format", "ocf")
+    call_command(*of, "--output", str(file), stdout=io.StringIO())
+    with zipfile.ZipFile(file) as package:
+        [name] = [name for name in package.namelist() if "ransactions" in name]
+        items = json.loads(package.read(name))["items"]
+    [issued] = [
+        item
+        for item in items
+        if item["object_type"] == "TX_STOCK_ISSUANCE"
+        and item["stakeholder_id"] == str(account.user_id)
+    ]
+    assert (issued["quantity"], issued["share_price"]["amount"]) == ("50", "10.00")

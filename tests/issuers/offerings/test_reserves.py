@@ -1,0 +1,157 @@
+"""Random actions against a dictionary: what each account's cash reserves."""
+
+import random
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from accounts.accounts.models import Account
+from accounts.cash.models import CashHead, Withdrawal
+from accounts.cash.withdrawals import refuse, request_withdrawal
+from issuers.offerings import deciding, subscriptions
+from issuers.offerings.deciding import OfferingRefused
+from issuers.offerings.models import Offering, Subscription
+from issuers.offerings.verification import verify
+from marketdata.trading import market
+from marketdata.trading.verification import INVARIANTS as OF_MARKETS
+from partnerapi.core.errors import PartnerAPIError
+from partnerapi.core.invariants import check_invariants
+from tests.accounts.money import deposit
+from tests.approved import asker
+from tests.issuers.offerings.offerings import (
+    allot,
+    close,
+    new_token,
+    opened,
+    settle,
+    step,
+    subscribe,
+)
+from tests.marketdata.trading.trading import buy, new_clients, new_market, place
+from tests.owner import as_committed
+from tests.tiers import count
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("one_person")]
+ACCOUNTS = 6
+
+
+class Model:
+    """Clients, and by account and object what is reserved, euro cents."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.chance = chance
+        self.accounts = new_clients(ACCOUNTS)
+        self.reserved: dict[UUID, dict[Any, int]] = defaultdict(dict)
+        self.market = new_market(100)
+        self.token = new_token(treasury=10_000_000)
+        self.offering = self.next_offering()
+        for account in self.accounts:
+            deposit(account, 1_000_000)
+
+    def next_offering(self) -> Offering:
+        rule = self.chance.choice(("FIRST_COME", "PRO_RATA", "BOOK"))
+        prices: dict[str, int | None] = {"price": 500}
+        if rule == "BOOK":
+            prices = {"price": None, "floor": 300, "cap": 700}
+        maximum = self.chance.choice((50, 200))
+        return opened(self.token, rule=rule, maximum=maximum, minimum=20, **prices)
+
+    def account(self) -> Account:
+        return self.chance.choice(self.accounts)
+
+    def subscribe(self) -> None:
+        account, units = self.account(), self.chance.randint(1, 60)
+        limit = self.chance.choice((300, 500, 700, 701))
+        made = subscribe(self.offering, account, units, limit)
+        self.reserved[account.pk][made.pk] = units * limit
+
+    def amend(self) -> None:
+        if made := self.active():
+            units = self.chance.randint(1, 60)
+            amended = subscriptions.amend(
+                made, made.version, units, None, made.account.partner.login
+            )
+            self.reserved[made.account_id][made.pk] = units * amended.limit_price
+
+    def leave(self) -> None:
+        if made := self.active():
+            subscriptions.withdraw(made, made.account.partner.login)
+            del self.reserved[made.account_id][made.pk]
+
+    def active(self) -> Subscription | None:
+        found = Subscription.objects.filter(offering=self.offering, status="ACTIVE")
+        rows = [*found.select_related("account__partner").order_by("id")]
+        return self.chance.choice(rows) if rows else None
+
+    def order(self) -> None:
+        account, units = self.account(), self.chance.randint(1, 50)
+        [placed] = place(self.market, buy(account, units, 90))
+        self.reserved[account.pk][placed.order.pk] = 90 * units
+
+    def cancel(self) -> None:
+        account = self.account()
+        ids = [*account.orders.filter(status="OPEN").values_list("pk", flat=True)[:3]]
+        market.cancel_each(self.market.pk, ids, "BY_PARTNER", account.partner.login)
+        for id in ids:
+            del self.reserved[account.pk][id]
+
+    def request(self) -> None:
+        account, cents = self.account(), self.chance.randint(1, 500)
+        reference = f"r{self.chance.getrandbits(60)}"
+        made = request_withdrawal(account, cents, reference, account.partner.login)
+        self.reserved[account.pk][made.pk] = cents
+
+    def refuse(self) -> None:
+        open_ones = Withdrawal.objects.filter(status="REQUESTED").order_by("id")
+        if made := open_ones.first():
+            refuse(made, "Not now", asker())
+            account = made.cash_account.account_id
+            del self.reserved[account][made.pk]
+
+    def end(self) -> None:
+        """The offering is withdrawn, fails, or is allotted and settled."""
+        if self.chance.random() < 0.3:
+            step(self.offering, deciding.WITHDRAWN, reason="Over")
+        elif close(self.offering).status == "CLOSED":
+            if self.offering.rule == "BOOK":
+                step(self.offering, deciding.PRICE, price=500)
+            try:
+                allot(self.offering)
+            except OfferingRefused:
+                step(self.offering, deciding.FAILED, reason="Too few")
+            else:
+                settle(self.offering)
+        ended = Subscription.objects.filter(offering=self.offering)
+        for account, id in ended.values_list("account", "pk"):
+            self.reserved[account].pop(id, None)
+        self.offering = self.next_offering()
+
+    def compare(self) -> None:
+        heads = CashHead.objects.filter(cash_account__account__in=self.accounts)
+        found = dict(heads.values_list("cash_account__account", "reserved"))
+        expected = {a.pk: sum(self.reserved[a.pk].values()) for a in self.accounts}
+        assert found == expected
+
+
+def test_reserved_cash_is_that_of_orders_withdrawals_and_subscriptions():
+    model = Model(random.Random("reserves"))  # noqa: S311
+    actions: list[tuple[Callable[[], None], int]] = [
+        (model.subscribe, 30), (model.amend, 15), (model.leave, 10), (model.order, 15),
+        (model.cancel, 8), (model.request, 8), (model.refuse, 8), (model.end, 1),
+    ]  # fmt: skip
+    works, weights = zip(*actions, strict=True)
+    refused = 0
+    for _ in range(count(200, 10_000)):
+        [act] = model.chance.choices(works, weights)
+        try:
+            act()
+        except PartnerAPIError:
+            refused += 1
+        model.compare()
+    assert refused
+    as_committed()
+    findings = [*verify(), *check_invariants(OF_MARKETS)]
+    assert [finding.rule for finding in findings if finding.breaches] == []
