@@ -86,7 +86,7 @@ def remove_leftover(directory: Path) -> None:
 def held_directory() -> Iterator[Path]:
     """Of servers, which may run as another user; no other run takes it for a leftover.
 
-    It gets its name once it is held: another run removes what nobody holds.
+    It gets its name once it is held: another run removes what no one holds.
     """
     made = Path(tempfile.mkdtemp(prefix=UNNAMED + PREFIX))
     with take_lock(made):
