@@ -494,7 +494,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ("trading", "0046_fixings_sql"),
         ("accounts", "0086_offerings_sql"),
-        ("issuers", "0107_offerings_sql"),
+        ("issuers", "0108_offerings_sql"),
     ]
 
     operations = [migrations.RunSQL(FORWARD, BACKWARD)]

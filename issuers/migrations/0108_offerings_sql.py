@@ -1263,7 +1263,7 @@ DROP FUNCTION public.offerings_terms(issuers_offering);
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("issuers", "0106_offerings"),
+        ("issuers", "0107_offerings"),
         ("accounts", "0086_offerings_sql"),
     ]
 

@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accounts', '0084_offerings'),
-        ('issuers', '0105_erasures_refuse_by_name'),
+        ('issuers', '0106_record_instants_are_erased'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
