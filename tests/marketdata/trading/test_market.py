@@ -17,6 +17,7 @@ from marketdata.trading import market, phases
 from marketdata.trading.errors import MarketClosed, OrderChanged, OrderNotOpen
 from marketdata.trading.models import Execution, Order, OrderEvent
 from marketdata.trading.sessions import parse
+from partnerapi.core.database import rows_of
 from partnerapi.core.errors import PartnerAPIError
 from tests.approved import asker
 from tests.marketdata.trading.trading import (
@@ -337,3 +338,30 @@ def test_a_hundred_orders_take_as_many_statements_as_one(two: Two):
     as_committed()
     assert units(two.token, two.seller) == (50, 0)
     assert hundred == one
+
+
+@pytest.mark.django_db
+def test_a_self_trade_is_judged_without_the_past_of_its_market():
+    fetched = []
+    for past in (0, 200):
+        token = new_market()
+        buyer, other = new_clients(2)
+        for account in (buyer, other):
+            deposit(account, 10**6)
+        give(token, {buyer: 10})
+        place(token, *[buy(other, 1, 100, time_in_force="IOC") for _ in range(past)])
+        place(token, sell(buyer, 1, 100))
+        before = rows_fetched("trading_order")
+        [stopped] = place(token, buy(buyer, 1, 100))
+        assert isinstance(stopped, market.Placed)
+        assert stopped.order.status_reason == "SELF_TRADE"
+        fetched.append(rows_fetched("trading_order") - before)
+    assert fetched[1] < fetched[0] + 100
+
+
+def rows_fetched(table: str) -> int:
+    """The rows that this transaction has looked up by indexes of a table."""
+    [(count,)] = rows_of(
+        "SELECT idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = %s", [table]
+    )
+    return int(count)
