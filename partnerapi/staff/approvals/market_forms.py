@@ -21,7 +21,8 @@ class ReopenForm(OfToken):
     phase = forms.ChoiceField(
         label="Reopen as",
         choices=[
-            (phase.value, phase.label) for phase in (Phase.CONTINUOUS, Phase.CLOSED)
+            (phase.value, phase.label)
+            for phase in (Phase.CALL, Phase.CONTINUOUS, Phase.CLOSED)
         ],
     )
 
