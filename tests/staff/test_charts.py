@@ -7,17 +7,20 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from accounts.people.models import User
 from issuers.models import Token
 from issuers.register import ledger
 from issuers.register.ledger import Entry
 from marketdata.books.days import day_of
 from partnerapi.core.database import execute, rows_of
 from partnerapi.core.money import euros
+from partnerapi.core.times import to_rfc3339
 from partnerapi.gateway.counts import WRITE
 from partnerapi.sandbox.data.approvals import approved_key
 from partnerapi.staff.charts import (
     HEIGHT,
     WIDTH,
+    Bar,
     Part,
     Series,
     over_time,
@@ -27,12 +30,14 @@ from partnerapi.staff.charts import (
     spark,
     units,
 )
-from tests.characters import World
+from tests.api.test_capitalization_table import register
+from tests.characters import START, World
 from tests.issuers.register import people
 from tests.owner import tamper
 from tests.sampling import sample
 from tests.staff.test_markets import Traded, statements
 
+__all__ = ["register"]
 DATES = 20
 
 
@@ -171,6 +176,103 @@ def test_owners_are_those_of_the_register(world: World, staff: Client):
         "ana@example.com",
     )
     assert statements(staff, page) == before <= 20
+
+
+def test_shares_of_the_table_are_those_of_sql_at_any_instant(
+    world: World, register: list[User], staff: Client
+):
+    page = f"/admin/issuer/{world.listed.pk}/captable/"
+    hours = range(12 * 24)
+    for hour in sample(hours, DATES, "instants of the table"):
+        at = START + timedelta(hours=hour)
+        context = staff.get(page, {"at": to_rfc3339(at)}).context
+        wanted = {"issuer": world.listed.pk, "at": at}
+        by_class, *by_holder = context["bars"]
+        classes = [row for row in rows_of(CLASSES, wanted) if row[1]]
+        assert sorted(shares(by_class)) == sorted(
+            (symbol, *as_share(value, classes)) for symbol, value in classes
+        ), at
+        holders = [row for row in rows_of(HOLDERS, wanted) if row[1]]
+        assert [sorted(shares(bar)) for bar in by_holder] == [
+            sorted((name, *as_share(value, holders)) for name, value in holders)
+        ] * len(by_holder), at
+        assert bool(by_holder) == bool(holders), at
+
+
+def shares(bar: Bar) -> list[tuple[str, str, str]]:
+    return [(each.part.name.split()[0], each.value, each.share) for each in bar.parts]
+
+
+def as_share(value: int, of: list[tuple[str, int]]) -> tuple[str, str]:
+    total = sum(each for _, each in of)
+    return euros(int(value)), f"{100 * int(value) / int(total):.2f} %"
+
+
+VALUES = """
+    SELECT t.symbol, a.user_id, sum(p.delta) * coalesce((
+            SELECT x.price_cents FROM issuers_tokenprice x
+            WHERE x.token_id = t.id AND x.effective_at <= %(at)s
+            ORDER BY x.effective_at DESC, x.number DESC LIMIT 1), 0) AS value
+    FROM issuers_token t
+    JOIN issuers_ledgertransaction e ON e.token_id = t.id AND e.effective_at <= %(at)s
+    JOIN issuers_ledgerposting p ON p.token_id = t.id AND p.seq = e.seq
+    JOIN issuers_ledgeraccount a ON a.id = p.account_id AND a.user_id IS NOT NULL
+    WHERE t.issuer_id = %(issuer)s GROUP BY t.id, a.user_id
+"""
+CLASSES = f"SELECT symbol, sum(value) FROM ({VALUES}) v GROUP BY symbol"
+HOLDERS = f"""
+    SELECT split_part(h.name, ' ', 1), sum(value) FROM ({VALUES}) v
+    JOIN accounts_userholder h ON h.user_id = v.user_id GROUP BY h.user_id, h.name
+"""
+
+
+def test_classes_of_an_issuer_are_worth_what_sql_says(
+    world: World, register: list[User], staff: Client
+):
+    bar = staff.get(f"/admin/issuer/{world.listed.pk}/").context["bar"]
+    rows = rows_of(SUPPLIED, [world.listed.pk])
+    assert sorted(shares(bar)) == sorted(
+        (symbol, *as_share(value, rows)) for symbol, value in rows
+    )
+    assert len(rows) > 1
+
+
+SUPPLIED = """
+    SELECT t.symbol, sum(CASE WHEN e.source_id IS NULL THEN e.amount
+            WHEN e.target_id IS NULL THEN -e.amount ELSE 0 END) * (
+        SELECT x.price_cents FROM issuers_tokenprice x WHERE x.token_id = t.id
+        ORDER BY x.number DESC LIMIT 1)
+    FROM issuers_token t JOIN issuers_ledgertransaction e ON e.token_id = t.id
+    WHERE t.issuer_id = %s GROUP BY t.id HAVING sum(CASE WHEN e.source_id IS NULL
+        THEN e.amount WHEN e.target_id IS NULL THEN -e.amount ELSE 0 END) > 0
+"""
+
+
+def test_the_line_on_the_wall_is_the_days_prices(traded: Traded, staff: Client):
+    token, chosen = traded.token, random.Random(11)
+    for cents in chosen.sample(range(90, 110), DATES):
+        tamper(
+            "UPDATE issuers_tokenprice SET effective_at = effective_at"
+            f" - interval '{chosen.randrange(20, 100)} minutes'"
+            f" WHERE token_id = '{token.pk}'"
+        )
+        ledger.set_price(token.pk, cents, "MANUAL", "ana@example.com")
+    context = staff.get("/admin/books/").context
+    [card] = [each for each in context["markets"] if each.token == token]
+    steps = [context["at"] - timedelta(minutes=30 * n) for n in range(48, -1, -1)]
+    prices = [rows_of(LAST_PRICE, [token.pk, at]) for at in steps]
+    known = [cents for found in prices for (cents,) in found]
+    assert card.line == spark(known)
+    assert (card.low, card.high) == (euros(min(known)), euros(max(known)))
+    assert card.last == euros(known[-1])
+    assert len({*known}) > DATES // 2
+
+
+LAST_PRICE = """
+    SELECT price_cents FROM issuers_tokenprice
+    WHERE token_id = %s AND effective_at <= %s
+    ORDER BY effective_at DESC, number DESC LIMIT 1
+"""
 
 
 def test_requests_by_hour_are_those_counted(world: World, staff: Client):
