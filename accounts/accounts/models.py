@@ -383,6 +383,8 @@ class AccountStatusChange(models.Model):
 
     class Meta:
         ordering = ["account", "number"]
+        # For the log.
+        indexes = [models.Index(fields=["recorded_at"], name="status_change_recorded")]
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "number"], name="status_changes_are_numbered"

@@ -163,6 +163,8 @@ class LegacyShareholder(models.Model):
             models.Index(
                 fields=["issuer", "updated_at"], name="legacy_shareholder_updated"
             ),
+            # For the list of staff.
+            models.Index(fields=["status", "id"], name="legacy_shareholder_of_status"),
         ]
 
     def __str__(self):

@@ -15,6 +15,7 @@ from django.db.models import PROTECT, Exists, F, Func, OuterRef, Q, Value
 from django.http import HttpResponseRedirect
 from django.urls import reverse
 
+from partnerapi.core.database import planned_by_index, rows_of
 from partnerapi.core.money import euros
 
 # What staff type without a scheme is taken for HTTPS.
@@ -240,7 +241,9 @@ class PrefixSearchAdmin(LongListAdmin):
         term = search_term.lower().strip()
         people = self.people_found(request, term)
         if people is not None:
-            return queryset.filter(IsOneOf(F(self.person), Value(people))), False
+            found = queryset.filter(IsOneOf(F(self.person), Value(people)))
+            keys = self.first_keys(found)
+            return queryset.filter(IsOneOf(F("pk"), Value(keys))), False
         found, has_duplicates = super().get_search_results(request, queryset, term)
         if " " in term:
             for name in self.phrase_fields:
@@ -250,8 +253,7 @@ class PrefixSearchAdmin(LongListAdmin):
     def people_found(self, request, term):
         """The ids of the users whom the term finds, unless there are too many to name.
 
-        Their rows are then read by the index of the column `person`. PostgreSQL would
-        walk through all rows, in the order of the list, and look up the user of each.
+        Their rows are then read by the index of the column `person`.
         """
         if self.person is None or not term:
             return None
@@ -260,6 +262,23 @@ class PrefixSearchAdmin(LongListAdmin):
         found, _ = users.get_search_results(request, model.objects.order_by(), term)
         ids = [*found.values_list("pk", flat=True)[: MOST_PEOPLE + 1]]
         return ids if len(ids) <= MOST_PEOPLE else None
+
+    def first_keys(self, found):
+        """The ids of the rows to which the list leads, in its order.
+
+        All that were found are read, by indexes, before they are ordered. PostgreSQL
+        would walk through the whole table in the order of the list, past the rows of
+        others.
+        """
+        names = [name.removeprefix("-") for name in self.ordering]
+        rows, given = found.order_by().values("pk", *names).query.sql_with_params()
+        order = ", ".join(
+            f"{place} DESC" if name.startswith("-") else f"{place}"
+            for place, name in enumerate(self.ordering, 2)
+        )
+        first = f"SELECT * FROM ({rows} OFFSET 0) f ORDER BY {order} LIMIT %s"
+        with planned_by_index():
+            return [row[0] for row in rows_of(first, [*given, MOST_LISTED + 1])]
 
 
 class IsOneOf(Func):

@@ -11,6 +11,7 @@ from django.db import DatabaseError, connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from accounts.accounts.models import Account, Actor
 from accounts.cash.withdrawals import request_withdrawal
@@ -25,6 +26,7 @@ from tests.accounts.money import deposit, new_account, new_partner
 from tests.api.test_accounts import change
 from tests.characters import START, Ask, World
 from tests.owner import superuser, tamper
+from tests.plans import rows_read
 from tests.staff.conftest import lines_of_log
 
 ANA = "ana@staff.example"
@@ -117,6 +119,34 @@ def test_the_log_of_an_object_is_read_by_indexes(staff: Client, world: World):
         plan = "\n".join(line for [line] in cursor.fetchall())
     for index in ("ledger_singly_of_token", "token_price_recorded_by_hand"):
         assert re.search(f"Index Scan( Backward)? using {index} ", plan)
+
+
+def test_of_many_lines_of_one_commit_few_are_read(
+    world: World, ana: User, monkeypatch: pytest.MonkeyPatch
+):
+    account = Account.objects.open(
+        world.partner, world.owner, Actor(ANA, is_staff=True), START
+    )
+    account.change_status("ACTIVE", Actor(ANA, is_staff=True), "Checked")
+    tamper(
+        "INSERT INTO accounts_accountstatuschange (id, account_id, number,"
+        " previous_status, status, reason, actor, is_staff, approved_by)"
+        f" SELECT gen_random_uuid(), '{account.pk}', n, 'ACTIVE', 'SUSPENDED', '',"
+        " 'many', TRUE, '' FROM generate_series(3, 3000) n"
+    )
+    tamper("ANALYZE accounts_accountstatuschange")
+    now = timezone.now()
+    wanted = reading.Wanted(now - timedelta(1), now + timedelta(1))
+    monkeypatch.setattr(reading, "MOST_READ", 20)
+    monkeypatch.setattr(reading, "MOST_TIED", 30)
+    for read, most in (
+        (lambda: [*reading.lines(wanted, 10)], 20),
+        (lambda: reading.folds(wanted, 10), 80),
+    ):
+        with CaptureQueriesContext(connection) as captured:
+            assert read()
+        [statement] = [each["sql"] for each in captured if "staff_log" in each["sql"]]
+        assert rows_read(statement, "accounts_accountstatuschange") <= most
 
 
 def test_a_secret_is_not_kept(world: World):

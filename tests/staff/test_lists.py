@@ -19,6 +19,8 @@ from partnerapi.staff.cells import cut
 from tests.api.test_reading_writes_nothing import endpoint_of
 from tests.approved import desk
 from tests.characters import World
+from tests.owner import tamper
+from tests.plans import rows_read
 
 
 @pytest.mark.parametrize(
@@ -100,6 +102,27 @@ def test_rows_of_a_person_are_found_by_the_persons_id(
         assert few == many
         met += few
     assert met
+
+
+def test_a_search_for_a_person_reads_the_rows_of_that_person(world: World, staff):
+    """Wherever they stand in the list, and whatever page of it is asked for."""
+    own = [line.user_id for line in world.shareholders if line.user.last_name == "Roca"]
+    tamper(
+        "INSERT INTO issuers_legacyshareholder (id, issuer_id, user_id, status,"
+        " number_of_shares, price_cents, created_at)"
+        f" SELECT gen_random_uuid(), '{world.listed.pk}', CASE WHEN n % 200 = 0"
+        f" THEN '{own[0]}'::uuid ELSE '{world.owner.pk}'::uuid END, 'PENDING', 1, 1,"
+        " now() FROM generate_series(1, 40000) n"
+    )
+    tamper("ANALYZE issuers_legacyshareholder")
+    for query in ("?q=Roca", "?q=Roca&p=2", "?q=Roca&status__exact=PENDING"):
+        with CaptureQueriesContext(connection) as captured:
+            staff.get(f"/admin/issuers/legacyshareholder/{query}")
+        found = [each["sql"] for each in captured if " = ANY (" in each["sql"]]
+        assert len(found) == 3
+        assert all(
+            rows_read(sql, "issuers_legacyshareholder") <= 250 for sql in found
+        ), query
 
 
 def test_an_empty_list_says_what_fills_it(world: World, staff):

@@ -24,6 +24,9 @@ LINES_OF_FOLD = 20
 """Of a fold, that its page can open."""
 MOST_READ = 5_000
 """Lines that are read to find the folds of a page."""
+MOST_TIED = 20_000
+"""Lines of one time that are read for their order; of more, it is not the same on each
+page."""
 OF_MONEY = {"amount", "booked_balance", "closing_balance"}
 """Columns with euro cents, in addition to those whose names end with `_cents`."""
 KINDS: dict[str, tuple[str, list[str]]] = {
@@ -112,7 +115,7 @@ def lines(wanted: Wanted, most: int) -> Iterator[Line]:
     found = rows_of(
         f"SELECT {COLUMNS} FROM ({statement(wanted)}) AS found ORDER BY {order}"
         " LIMIT %(most)s",
-        parameters(wanted) | {"most": most, "within": most},
+        parameters(wanted) | {"most": most, "within": most, "bound": most},
     )
     return named([Line(*row) for row in found])
 
@@ -122,11 +125,13 @@ def folds(wanted: Wanted, most: int) -> tuple[list[Fold], bool]:
 
     No more than `MOST_READ` lines are read, so that the last fold may go on.
     """
+    within = MOST_READ + 1 + wanted.place.skipped
     found = rows_of(
         FOLDS.format(statement(wanted), COLUMNS),
         parameters(wanted)
         | {
-            "within": MOST_READ + 1 + wanted.place.skipped,
+            "within": within,
+            "bound": within + MOST_TIED,
             "most": MOST_READ + 1,
             "lines": LINES_OF_FOLD,
             "folds": most + 1,
@@ -263,7 +268,10 @@ def statement(wanted: Wanted) -> str:
 COLUMNS = ", ".join(Line._fields[:-1])
 WIDTH = len(Line._fields) - 1
 LATEST = f"""
-    SELECT {COLUMNS} FROM staff_log WHERE {{}}
+    SELECT {COLUMNS} FROM (
+        SELECT {COLUMNS} FROM staff_log WHERE {{}}
+        ORDER BY at DESC LIMIT %(bound)s
+    ) AS bounded
     ORDER BY at DESC FETCH FIRST (%(within)s) ROWS WITH TIES
 """
 FOLDS = """
