@@ -8,7 +8,9 @@ from django.contrib import admin
 from django.urls import URLPattern
 from django.urls.resolvers import RoutePattern
 
+from partnerapi.staff.approvals.filing import FORMS
 from partnerapi.staff.handbook_jobs import JOBS
+from partnerapi.staff.work import WORK
 from tests.benchmarks import ladder
 from tests.pages import handbook, test_browser
 from tests.pages.test_browser import PATIENCE_MS, axe, browser, page
@@ -123,6 +125,16 @@ PAGES = [
     "deliveries/",
 ]
 """One for each of Django's templates, and those of the back office's own."""
+ALIKE = sorted(
+    {
+        *(f"{m._meta.app_label}/{m._meta.model_name}/" for m in admin.site._registry),
+        *(f"ask/{kind.lower()}/" for kind in FORMS),
+        *(f"do/{name}/" for name in WORK),
+        *(f"help/{slug}/" for slug in JOBS),
+    }
+    - {*PAGES}
+)
+"""Every other list, request, piece of work and page of the handbook."""
 LEFT_OUT = {
     "login/": "signing in reads it", "logout/": "signing out reads it",
     "password_change/done/": "it follows password_change/",
@@ -245,7 +257,7 @@ def test_everybody_can_read_it_on_every_window(readable, running_server):
     page, faults = readable
     found = []
     singles = own_pages(page, address, filled_order(running_server))
-    for path in [*(address + path for path in PAGES), *singles]:
+    for path in [*(address + path for path in (*PAGES, *ALIKE)), *singles]:
         assert page.goto(path).ok, path
         found += faults()
     assert found == []
@@ -255,7 +267,7 @@ def test_everybody_can_read_a_sample_on_every_window(readable, running_server):
     address = running_server["admin"]
     page, faults = readable
     found = []
-    for path in sample(PAGES, 4, "back office"):
+    for path in sample([*PAGES, *ALIKE], 4, "back office"):
         assert page.goto(address + path).ok, path
         found += faults()
     singles = [*own_pages(page, address, filled_order(running_server))]
