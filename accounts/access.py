@@ -25,6 +25,7 @@ class Scope(TextChoices):
     COMPLIANCE_READ = "compliance:read", "Investor profiles"
     COMPLIANCE_WRITE = "compliance:write", "Investor profiles: attest"
     WEBHOOKS_WRITE = "webhooks:write", "Webhooks: where events are sent"
+    DOCUMENTS_READ = "documents:read", "Contract notes, statements, invoices"
 
 
 OF_ACCOUNTS = (
@@ -32,6 +33,7 @@ OF_ACCOUNTS = (
     Scope.CASH_READ,
     Scope.COMPLIANCE_READ,
     Scope.TRADING_READ,
+    Scope.DOCUMENTS_READ,
 )
 """Each of them opens accounts: their ids, statuses and references."""
 

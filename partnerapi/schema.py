@@ -21,6 +21,7 @@ import issuers.schema.witnesses
 import marketdata.schema
 import marketdata.trading.schema.checkpoints
 import marketdata.trading.schema.controls
+import marketdata.trading.schema.documents
 import marketdata.trading.schema.dry_run
 import marketdata.trading.schema.events
 import marketdata.trading.schema.fills
@@ -49,6 +50,7 @@ NODES = (
     accounts.accounts.schema.NODES
     | issuers.schema.offerings.NODES
     | issuers.schema.queries.NODES
+    | marketdata.trading.schema.documents.NODES
     | marketdata.trading.schema.orders.NODES
     | partnerapi.exports.schema.NODES
     | partnerapi.webhooks.schema.NODES
@@ -115,6 +117,7 @@ def resolve_subject(events, info):
 class Query(
     issuers.schema.events.Query,
     marketdata.trading.schema.controls.Query,
+    marketdata.trading.schema.documents.Query,
     marketdata.trading.schema.dry_run.Query,
     marketdata.trading.schema.orders.Query,
     marketdata.trading.schema.positions.Query,
@@ -163,6 +166,7 @@ extend(
     cash=accounts.cash.schema.CASH,
     cash_entries=accounts.cash.schema.CASH_ENTRIES,
     withdrawals=accounts.cash.schema.ACCOUNT_WITHDRAWALS,
+    documents=marketdata.trading.schema.documents.ACCOUNT_DOCUMENTS,
 )
 extend(
     accounts.cash.schema.CashEntry,

@@ -17,6 +17,8 @@ from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.pdfgen.canvas import Canvas
 
+MOST_LINES = 10_000
+"""Of a table that may have any number."""
 PLAIN, BOLD = "NotoSans", "NotoSansBold"
 SIZE, LEADING = 8, 4 * mm
 MARGIN = 15 * mm
@@ -156,6 +158,11 @@ class Pages:
                 else:
                     self.canvas.drawString(MARGIN + left, y, part)
         self.y -= max(lines * LEADING, size * 1.5)
+
+
+def euros(cents: int) -> str:
+    """`1,234.56`, with a minus sign where cents are negative."""
+    return f"-{euros(-cents)}" if cents < 0 else f"{cents // 100:,}.{cents % 100:02}"
 
 
 @cache

@@ -10,7 +10,13 @@ from django.db import connection, transaction
 
 from accounts.people.models import User
 from issuers.exports.captable import DatedTable, holdings, lines
-from issuers.exports.documents import DocumentTable, TableColumn, document
+from issuers.exports.documents import (
+    MOST_LINES,
+    DocumentTable,
+    TableColumn,
+    document,
+    euros,
+)
 from issuers.models import Issuer, Token
 from issuers.register.captable import tokens_as_of
 from issuers.register.captable_columns import TokenSummary
@@ -22,7 +28,6 @@ from issuers.register.publication import canonical
 from partnerapi.core.database import rows_of
 from partnerapi.core.times import to_rfc3339
 
-MOST_LINES = 10_000
 TOKENS = (
     TableColumn("Token", 0.13),
     TableColumn("Name", 0.22),
@@ -245,10 +250,6 @@ def chain_rows(
             )
             for s in summaries
         ]
-
-
-def euros(cents: int) -> str:
-    return f"{cents // 100:,}.{cents % 100:02}"
 
 
 HELD = """

@@ -7,8 +7,11 @@ from uuid import UUID
 
 from django.contrib import admin
 
+from accounts.accounts.admin import AccountSearchAdmin
 from accounts.accounts.models import Account
+from accounts.people.admin import user_columns
 from marketdata.trading.models import (
+    IssuedDocument,
     Market,
     MarketParameters,
     Order,
@@ -16,7 +19,13 @@ from marketdata.trading.models import (
     RefusedOrder,
     Tariff,
 )
-from partnerapi.core.backoffice import ListWithActions, OwnPage, ReadOnlyAdmin, money
+from partnerapi.core.backoffice import (
+    ListWithActions,
+    OwnPage,
+    ReadOnly,
+    ReadOnlyAdmin,
+    money,
+)
 
 
 @admin.register(Market)
@@ -124,6 +133,35 @@ class RefusedOrderAdmin(ReadOnlyAdmin):
         "side", "quantity", "limit_price", "time_in_force", "client_order_id",
     )  # fmt: skip
     fields = readonly_fields
+
+
+@admin.register(IssuedDocument)
+class IssuedDocumentAdmin(ReadOnly, OwnPage, AccountSearchAdmin):
+    """Contract notes, statements and invoices, as `run documents` has issued them."""
+
+    own_page = "document"
+    empty_hint = "Each night the platform issues what is due."
+
+    list_display = [
+        "number", "kind", "partner", "account", "begins", "ends", "net", "vat",
+        "issued_at",
+    ]  # fmt: skip
+    list_select_related = ["partner", "account__user", "account__partner"]
+    list_filter = ["kind", "partner"]
+    account_field = "account"
+    search_fields = user_columns("account__user__")
+    person = "account__user_id"
+    phrase_fields = ("account__user__company_name",)
+    net = money("fee_net", "fees, net")
+    vat = money("fee_vat", "VAT")
+
+    def get_queryset(self, request):
+        return super().get_queryset(request).defer("content", "pdf")
+
+    def lookup_allowed(self, lookup, value, request):
+        """The page of an account leads to its documents."""
+        is_own = lookup == "account__id__exact"
+        return is_own or super().lookup_allowed(lookup, value, request)
 
 
 @admin.register(Order)

@@ -183,6 +183,7 @@ APPLICATION: Mapping[str, str] = {
     "trading_execution": READ,
     "trading_executionfee": READ,
     "trading_fill": READ,
+    "trading_issueddocument": READ,
     "trading_market": READ,
     "trading_marketparameters": READ,
     "trading_order": READ,

@@ -19,6 +19,7 @@ AT_NIGHT = {
     "verify_market": 35,
     "verify_approvals": 38,
     "register_statement": 40,
+    "issue_documents": 45,
     "clear_sessions": 50,
     "prune_job_runs": 55,
     "prune_failed_sign_ins": 58,

@@ -32,6 +32,8 @@ class ExportedConnection(models.TextChoices):
     POSITIONS = "POSITIONS", "Positions"
     CASH_ENTRIES = "CASH_ENTRIES", "Cash entries"
     WITHDRAWALS = "WITHDRAWALS", "Withdrawals"
+    DOCUMENTS = "DOCUMENTS", "Documents"
+    INVOICES = "INVOICES", "Invoices"
     EVENTS = "EVENTS", "Events"
     GRANTS = "GRANTS", "Grants"
 
@@ -78,6 +80,7 @@ class Exported:
         )
 
 
+ISSUED = "id kind number begins ends fee { net vat } issuedAt json jsonDigest pdfDigest"
 USER = "user { id displayName type lei country { code } }"
 CONNECTIONS: dict[str, Exported] = {
     ExportedConnection.HOLDERS: Exported(
@@ -229,6 +232,21 @@ CONNECTIONS: dict[str, Exported] = {
         {"accountID": ("account(id: $id)", "withdrawals")},
         "id amount reference status statusReason at",
         (Scope.CASH_READ,),
+    ),
+    ExportedConnection.DOCUMENTS: Exported(
+        "The contract notes and statements of an account, `documents`, with their "
+        "JSON.",
+        {"accountID": ("account(id: $id)", "documents")},
+        ISSUED,
+        (Scope.DOCUMENTS_READ,),
+        page_rows=200,
+    ),
+    ExportedConnection.INVOICES: Exported(
+        "Your monthly invoices of fees, `invoices`, with their JSON.",
+        {None: ("invoices",)},
+        ISSUED,
+        (Scope.DOCUMENTS_READ,),
+        page_rows=200,
     ),
     ExportedConnection.EVENTS: Exported(
         "The events of all your scopes and grants that are kept, `events`.",

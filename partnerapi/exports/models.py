@@ -160,7 +160,12 @@ class Export(models.Model):
                 )
                 | Q(connection="TOKENS", token_id__isnull=True, account_id__isnull=True)
                 | Q(
-                    connection__in=["STATUS_CHANGES", "CASH_ENTRIES", "WITHDRAWALS"],
+                    connection__in=[
+                        "STATUS_CHANGES",
+                        "CASH_ENTRIES",
+                        "WITHDRAWALS",
+                        "DOCUMENTS",
+                    ],
                     account_id__isnull=False,
                 )
                 | Q(
@@ -174,6 +179,7 @@ class Export(models.Model):
                         "INDUSTRY_BENCHMARKS",
                         "ACCOUNTS",
                         "REFUSED_ORDERS",
+                        "INVOICES",
                         "EVENTS",
                         "GRANTS",
                     ],

@@ -16,6 +16,7 @@ from issuers.models import Event
 from issuers.models import announce_articles as announce
 from issuers.register.statement_models import RecordInstant
 from marketdata.books.pruning import KEEP, prunable_logs, prune
+from marketdata.documents.issuing import issue_due
 from marketdata.trading import refused, tariffs, telling
 from partnerapi.celery import app
 from partnerapi.core.redis import call
@@ -31,6 +32,8 @@ from partnerapi.staff.register.import_jobs import import_next
 
 EXPORT_SECONDS = DELIVERY_SECONDS = NOTICE_SECONDS = 10
 """Then other tasks have their turn."""
+DOCUMENT_SECONDS = 400
+"""Of one run of the task, which is then sent anew."""
 
 
 def make_task(job: Callable[[], str]) -> Any:
@@ -128,6 +131,14 @@ def prune_refused_orders() -> str:
 @make_task
 def sweep_fees() -> str:
     return f"Moved the fees of {tariffs.sweep_fees()} markets."
+
+
+@make_task
+def issue_documents() -> str:
+    issued = issue_due(timezone.now(), DOCUMENT_SECONDS)
+    if issued.has_more:
+        app.send_task("partnerapi.operations.tasks.issue_documents")
+    return f"Issued {issued}."
 
 
 @make_task

@@ -32,6 +32,7 @@ FOR_PARTNERS = (
     "limits",
     "errors",
     "exports",
+    "documents",
     "proof",
     "deprecations",
     "changelog",

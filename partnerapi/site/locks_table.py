@@ -83,6 +83,7 @@ ALONE = {
     "`deadlock_timeout`",
     "accounts_desknotice": "one e-mail, in a transaction of its own",
     "accounts_staffnotice": "one e-mail, in a transaction of its own",
+    "documents": "one document, in a transaction of its own",
     "issuers_articletocome": "passes over what others hold",
     "issuers_industryclassificationbenchmark": "before the issuers that name it",
     "issuers_issuerfinancialdata": "figures of one import's issuers",

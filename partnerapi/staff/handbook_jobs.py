@@ -406,6 +406,21 @@ JOBS: Mapping[str, Job] = {
             ),
         ),
         Job(
+            "documents", "Find a contract note, a statement or an invoice",
+            "trading/issueddocument/", "trading.view_issueddocument",
+            (
+                "Each night the platform issues what is due.",
+                "A contract note is of a client's trades of a day, a statement of a "
+                "client's quarter, an invoice of a partner's fees of a month.",
+                "Type a client's name, email or account id, or choose a partner.",
+                "The pages of accounts and partners lead to their documents, too.",
+                "Open the document for its fees, its period and its digests.",
+                "Download the PDF or the JSON; the log records who did.",
+                "A document never changes: each download is the same file.",
+                "A trade that is busted later stands in the note of the later day.",
+            ),
+        ),
+        Job(
             "keys", "Issue, replace and revoke API keys", "accounts/partner/",
             "accounts.file_key",
             (

@@ -36,15 +36,18 @@ READ = tuple(
     for model in models.split()
 )
 """Rows that all staff can read."""
-CASH = tuple(
-    f"accounts.view_{model}"
-    for model in (
-        "bankline",
-        "bankstatement",
-        "cashaccount",
-        "houseaccount",
-        "withdrawal",
-    )  # fmt: skip
+CASH = (
+    *(
+        f"accounts.view_{model}"
+        for model in (
+            "bankline",
+            "bankstatement",
+            "cashaccount",
+            "houseaccount",
+            "withdrawal",
+        )  # fmt: skip
+    ),
+    "trading.view_issueddocument",
 )
 WATCH = ("accounts.view_rowchange", "partnerapi.view_failedsignin")
 
@@ -144,6 +147,8 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "payments": ("accounts.view_withdrawal",),
     "payment_file": ("accounts.add_paymentfile",),
     "receipts": ("accounts.view_bankline",),
+    "document": ("trading.view_issueddocument",),
+    "document_file": ("trading.view_issueddocument",),
     "delivery": READS_LINES,
     "delivery_confirm": (MAY_DELIVER,),
     "deliveries": READS_LINES,

@@ -40,7 +40,7 @@ from partnerapi.staff.authentication.sign_in import SignInForm
 from partnerapi.staff.log import pages as log
 from partnerapi.staff.log.authorship import written_by_user
 from partnerapi.staff.market import books, execution, market, offering, order, wall
-from partnerapi.staff.money import payments, receipts
+from partnerapi.staff.money import documents, payments, receipts
 from partnerapi.staff.people import (
     account,
     compliance,
@@ -134,6 +134,12 @@ class BackOffice(admin.AdminSite):
             ("books/rows/", wall.poll_rows, "books_poll"),
             ("payments/", payments.show_payments, "payments"),
             ("payments/<int:pk>/file.xml", payments.download_payments, "payment_file"),
+            ("document/<uuid:pk>/", documents.show_document, "document"),
+            (
+                "document/<uuid:pk>/<str:name>",
+                documents.download_document,
+                "document_file",
+            ),
             ("receipts/", receipts.show_receipts, "receipts"),
             ("import/", uploads.upload_file, "import"),
             ("import/preview/", uploads.preview_file, "import_preview"),

@@ -29,7 +29,7 @@ from marketdata.replay.own_book import PARTNER
 from marketdata.trading import controls, fees, market
 from marketdata.trading.errors import LotSize
 from marketdata.trading.market import Placed, Request
-from marketdata.trading.models import Market, Order
+from marketdata.trading.models import IssuedDocument, Market, Order
 from marketdata.trading.queues import BUY
 from marketdata.trading.refused import refused_orders
 from partnerapi.core.backoffice import OwnPage
@@ -44,6 +44,7 @@ from partnerapi.staff.lookup import link
 from partnerapi.staff.work import WORK
 from partnerapi.webhooks.models import WebhookDelivery, WebhookEndpoint
 from tests.approved import approved_rule, asker
+from tests.marketdata.documents.invented import invented_document
 from tests.marketdata.trading.trading import approved_tariff
 from tests.owner import as_committed, superuser
 from tests.pictures import picture_bytes
@@ -62,7 +63,7 @@ READ_ONLY = (
     "Export", "FailedSignIn", "HouseAccount", "IdempotencyRecord", "StaffChange",
     "IndustryClassificationBenchmark", "JobRun", "Withdrawal",
     "ApprovedHolder", "InvestorAttestation", "InvestorProfile", "IssuerGrant",
-    "Restriction",
+    "Restriction", "IssuedDocument",
     "TokenRule", "Market", "MarketParameters", "Order", "OrderBlock", "RefusedOrder",
     "Tariff", "Offering",
     "WebhookDelivery", "WebhookEndpoint",
@@ -108,7 +109,8 @@ SEARCHES = {
     "Order": ("order-7", 1),
     "OrderBlock": ("obs", 1),
     "RefusedOrder": ("obs", 1),
-    "Tariff": ("valdas", 1),
+    "Tariff": ("valdas", 2),
+    "IssuedDocument": ("holder-0000020@lumarelle", 1),
     "Offering": ("nordha", 1),
     "HouseAccount": (IBAN_OF_CLIENTS_MONEY[:6], 1),
     "WebhookDelivery": ("hooks.example.com/7", 1),
@@ -132,6 +134,7 @@ def sandbox(django_db_setup, django_db_blocker):
             FailedSignIn.objects.create(login=login, is_locked=False)
         with_rules()
         with_orders()
+        with_documents()
         with_webhooks()
         # Else each test would run the triggers of all these rows.
         as_committed()
@@ -178,6 +181,15 @@ def with_orders():
     refused_orders.write()
     for of in Market.objects.select_related("token"):
         approved_tariff(of.token, fees.Terms(10, 25, 100, 500, 1_900))
+
+
+def with_documents():
+    client = "holder-0000020@lumarelle"
+    of = Account.objects.filter(user__email__startswith=client)
+    others = Account.objects.exclude(user__email__startswith=client).order_by("pk")
+    for number, account in enumerate([*of, *others[:49]], 1):
+        day = date(2026, 1, 1) + timedelta(days=number)
+        invented_document(number, "CONTRACT_NOTE", day, account.partner_id, account.pk)
 
 
 def with_webhooks():
@@ -284,7 +296,7 @@ OF_ROWS = {
     "offering": Offering,
     "account": Account, "holder": UserHolder, "holder_compliance": UserHolder,
     "partner": Partner, "partner_requests": Partner, "partner_key": Partner,
-    "key": ApiKey, "grant": IssuerGrant,
+    "key": ApiKey, "grant": IssuerGrant, "document": IssuedDocument,
 }  # fmt: skip
 """Pages of the back office's own, with whose rows they show."""
 PLAIN = (
@@ -327,7 +339,8 @@ def test_no_own_page_takes_more_than_twenty_statements(staff):
     # What takes arguments of another kind has a test of its own.
     elsewhere = {
         "captable_csv", "delivery_confirm", "delivery_csv", "delivery_job",
-        "delivery_progress", "desk_member", "execution", "help_job", "help_role",
+        "delivery_progress", "desk_member", "document_file", "execution", "help_job",
+        "help_role",
         "holder_statement", "payment_file", "revoke", "waiting",
     }  # fmt: skip
     assert set(roles.PAGES) - set(taken) == elsewhere

@@ -2,8 +2,10 @@
 
 import json
 import urllib.request
+from datetime import date
 from uuid import uuid4
 
+import psycopg
 import pytest
 from graphql import extend_schema, parse
 
@@ -11,6 +13,8 @@ from partnerapi.schema import schema
 from partnerapi.site.exchanges import of_operations
 from partnerapi.site.pages import SANDBOX_SDL_FILE
 from tests.examples.shapes import differences
+from tests.marketdata.documents.invented import invented_content
+from tests.system import System
 from tests.waiting import PATIENCE_SECONDS, until
 
 # They are asked after what they ask about, and in this order.
@@ -78,9 +82,20 @@ def listed_refusals(server: dict) -> list[dict]:
     return refusals
 
 
+def issue_invoice(system: System) -> None:
+    """One of a month before the sandbox had trades."""
+    with psycopg.connect(system.variable("DATABASE_URL")) as connection:
+        found = connection.execute("SELECT id FROM accounts_partner WHERE login='demo'")
+        [(demo,)] = found.fetchall()
+        content = invented_content(1, "INVOICE", date(2026, 1, 1), demo)
+        connection.execute(
+            "SELECT trading_issue_document(%s, %s)", [content, b"%PDF-1.4"]
+        )
+
+
 @pytest.mark.parametrize("name", BY_NAME)
 def test_the_request_of_an_operation_gets_its_answer(
-    name: str, running_server: dict, used: dict[str, str]
+    name: str, running_system: System, running_server: dict, used: dict[str, str]
 ):
     document, shown = of_operations()[name].request, of_operations()[name].answer
     key = used[KEY] if name == CHANGED else str(uuid4())
@@ -90,6 +105,8 @@ def test_the_request_of_an_operation_gets_its_answer(
         price = found["capPrice"] - found["capPrice"] % found["tickSize"]
         bought = ask(running_server, BUY_ONE % (price, "IOC"), str(uuid4()))
         assert bought["data"]["placeOrder"]["executions"], bought
+    if name == "invoices":
+        issue_invoice(running_system)
     if name == "refusedOrders":
         # It appears within a second.
         ask(running_server, BUY_ONE % (1, "GTC"), str(uuid4()))

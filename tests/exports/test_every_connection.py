@@ -1,5 +1,6 @@
 """Every connection can be exported, and its file is what its pages hold."""
 
+from datetime import date
 from typing import Any
 from uuid import uuid4
 
@@ -30,6 +31,7 @@ from tests.api.test_orders import PLACE, once
 from tests.approved import asker, desk
 from tests.characters import Ask, World
 from tests.exports.conftest import EXPORT, Partner, uuid_of, write
+from tests.marketdata.documents.invented import invented_document
 from tests.marketdata.trading.trading import (
     as_committed,
     buy,
@@ -107,6 +109,10 @@ def market(world: World, partner: Ask) -> dict[str, str]:
         }  # fmt: skip
         assert once(partner, PLACE, **too_much).code == "PRICE_OUTSIDE_COLLAR"
     refused_orders.write()
+    for number in (1, 2, 3):
+        day, of = date(2026, number, 1), (world.partner.pk, buyer.pk)
+        invented_document(number, "CONTRACT_NOTE", day, *of)
+        invented_document(number, "INVOICE", day, world.partner.pk)
     Article.objects.bulk_create(
         Article(
             issuer=token.issuer, title="A", slug=f"a{n}", body="…",

@@ -29,6 +29,7 @@ PRICES = {
     "holdingProof": (0, 1, 0, 1),
     "idempotentRequest": (0, 1, 0, 1),
     "industryClassificationBenchmarks": (0, 1, 1, 2),
+    "invoices": (0, 1, 0, 2),
     "issuer": (0, 2, 0, 3),
     "issuers": (0, 1, 1, 2),
     "markets": (0, 2, 0, 4),

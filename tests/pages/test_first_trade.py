@@ -15,9 +15,11 @@ from django.conf import settings
 from partnerapi.site import docs
 from tests.examples.shapes import differences
 from tests.packages import node
+from tests.system import System, bare_environment
 
 TEXT = docs.path_of("first-trade").read_text()
 TASKS = docs.path_of("tasks").read_text()
+DOCUMENTS = docs.path_of("documents").read_text()
 FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 MARK = "the next answer is shown"
 MARKS = {
@@ -97,6 +99,26 @@ def test_the_tasks_do_what_their_page_says(
     assert copied["inMirror"] == copied["atPartnerAPI"] > 0
     assert compared == {"found": True}
     assert sums == {"tradesMatch": True, "balanceMatches": True}
+
+
+def test_documents_are_fetched_as_their_page_says(
+    running_system: System, tmp_path: Path
+):
+    directory = {"PARTNER_API_DIRECTORY": str(running_system.directory)}
+    subprocess.run(
+        [sys.executable, str(settings.BASE_DIR / "manage.py"), "run", "documents"],
+        env=bare_environment() | directory,
+        check=True,
+    )
+    server = running_system.described
+    environment = {"API": server["graphql"], "KEY": server["key"]}
+    preparation = next(text for kind, text in FENCED.findall(TEXT) if kind == "python")
+    text = preparation + program("python", DOCUMENTS)
+    printed = printed_by("python", environment, tmp_path, text)
+    [found] = [last_document(part) for part in printed.split(MARK)[:-1]]
+    [shown] = [text for kind, text in FENCED.findall(DOCUMENTS) if kind == "json"]
+    assert differences(json.loads(shown), found) == []
+    assert found["isSame"]
 
 
 @pytest.mark.parametrize("name", docs.FOR_PARTNERS)

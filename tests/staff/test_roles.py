@@ -1,5 +1,6 @@
 """What each role may do: the table of the page, these lines, and what pages answer."""
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from tests.approved import desk
 from tests.characters import World
 from tests.desks import invited_member
 from tests.issuers.offerings.offerings import opened
+from tests.marketdata.documents.invented import invented_document
 from tests.marketdata.trading.trading import (
     buy,
     deposit,
@@ -90,6 +92,7 @@ EXPECTED = {
     "trading.OrderBlock": (EVERYBODY, "", "", ""),
     "trading.RefusedOrder": (EVERYBODY, "", "", ""),
     "trading.Tariff": (EVERYBODY, "", "", ""),
+    "trading.IssuedDocument": (CASH, "", "", ""),
     "partnerapi.Export": (EVERYBODY, "", "", ""),
     "partnerapi.FailedSignIn": ("ck", "", "", ""),
     "partnerapi.IdempotencyRecord": (EVERYBODY, "", "", ""),
@@ -133,6 +136,7 @@ OWN_PAGES = {
     "help_role": EVERYBODY,
     "help_job": EVERYBODY,
     "payments": CASH, "payment_file": "t", "receipts": CASH,
+    "document": CASH, "document_file": CASH,
     "delivery": EVERYBODY, "delivery_confirm": "o", "deliveries": EVERYBODY,
     "delivery_job": EVERYBODY, "delivery_progress": EVERYBODY,
     "delivery_csv": EVERYBODY,
@@ -245,6 +249,9 @@ def test_every_page_answers_each_role_as_expected(
     token, order = traded_market()
     places |= {"market": token.pk, "order": order.pk, "execution": token.pk}
     places["offering"] = opened().pk
+    day = date(2026, 1, 1)
+    document = invented_document(1, "INVOICE", day, world.partner.pk).pk
+    places |= {"document": document, "document_file": document}
     told = {
         row.what: row.may
         for part, rows in roles.table()
@@ -255,6 +262,8 @@ def test_every_page_answers_each_role_as_expected(
         arguments: list[Any] = [places[name]] if name in places else []
         if name == "execution":
             arguments.append(1)
+        if name == "document_file":
+            arguments.append("document.pdf")
         if name in ("help_role", "help_job"):
             arguments = [{"help_role": "treasury", "help_job": "pay"}[name]]
         if name == "payment_file":

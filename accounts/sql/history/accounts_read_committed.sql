@@ -21,6 +21,7 @@
 --     register_keep_user, register_note, register_open_accounts, register_read,
 --     register_write, sign_in_make_codes, sign_in_reset, sign_in_use_code,
 --     trading_announce, trading_block, trading_change_phase, trading_indicate,
+--     trading_issue_document,
 --     trading_lock, trading_lock_markets, trading_open, trading_set_parameters,
 --     trading_set_tariff, trading_settle, trading_sweep, trading_uncross, trading_undo,
 --     update_industry_of_issuers

@@ -6,6 +6,7 @@
 
 from marketdata.trading.models.auctions import Auction, AuctionFill
 from marketdata.trading.models.controls import CancelTimer, OrderBlock, RefusedOrder
+from marketdata.trading.models.documents import DocumentKind, IssuedDocument
 from marketdata.trading.models.events import OrderEvent
 from marketdata.trading.models.executions import Bust, Execution
 from marketdata.trading.models.fees import ExecutionFee, OrderFee, Tariff
@@ -24,8 +25,10 @@ __all__ = [
     "Bust",
     "CancelTimer",
     "ClockLease",
+    "DocumentKind",
     "Execution",
     "ExecutionFee",
+    "IssuedDocument",
     "Market",
     "MarketParameters",
     "Order",

@@ -108,6 +108,7 @@ class Bust(models.Model):
                 fields=["token", "ledger_seq"], name="bust_has_its_own_entry"
             ),
         ]
+        indexes = [models.Index(fields=["at"], name="bust_by_time")]
 
     def __str__(self):
         return f"{self.token} bust of trade {self.sequence}"

@@ -6,5 +6,6 @@ class Command(CommandGroup):
     verbs = {
         "notices": "accounts.management.run_notices.Command",
         "articles": "issuers.management.run_articles.Command",
+        "documents": "marketdata.documents.management.run_documents.Command",
         "exports": "partnerapi.management.run_exports.Command",
     }

@@ -1,6 +1,7 @@
 """Four internal markets in the sandbox, and clients who trade on them.
 
-Clients get their units from the treasuries, and cash by a bank statement.
+Clients get their units from the treasuries, and cash by a bank statement. Orders of one
+market pay fees.
 """
 
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from datetime import time
 from django.db import connection
 
 from accounts.accounts.models import Account, AccountStatusChange
+from accounts.approvals.models import ApprovalKind
 from accounts.keys.models import Partner
 from accounts.people.models import User, UserHolder
 from issuers.models import Token
@@ -18,10 +20,18 @@ from issuers.register.models import HolderBalance
 from marketdata.replay.own_book import PARTNER, UNPRICED_HOME
 from marketdata.replay.simulation import tick_of
 from marketdata.trading import phases
+from marketdata.trading.fees import Terms
 from marketdata.trading.models import Phase
 from marketdata.trading.sessions import Session
+from marketdata.trading.tariffs import set_tariff, tariff_content
 from partnerapi.core.uuids import derived_uuid7
-from partnerapi.sandbox.data.approvals import ASKER, colleague
+from partnerapi.sandbox.data.approvals import (
+    ASKER,
+    WHY,
+    carry_out_requests,
+    colleague,
+    file_and_approve,
+)
 from partnerapi.sandbox.data.chance import OPENING, dice, moment_after
 from partnerapi.sandbox.data.clients import CHECKED, OPENED, entry
 from partnerapi.sandbox.data.money import pay_in
@@ -30,6 +40,8 @@ from partnerapi.sandbox.data.registers import ACTOR
 from partnerapi.sandbox.data.sessions import DEMO
 
 SYMBOLS = ("DORVAUX", "VALDASTRI", "TIDEWICK", "ROSMARIN")
+WITH_FEES = "VALDASTRI"
+FEES = Terms(maker=10, taker=25, minimum=100, maximum=5_000, vat=1_900)
 CLIENTS = 40
 """Who trade by themselves, in the simulation."""
 DEMO_CLIENTS = 40
@@ -58,6 +70,10 @@ def open_markets() -> bool:
         price = token.ledger_head.price_cents or UNPRICED_HOME
         phases.open_market(token.pk, ALL_DAY, ASKER, tick_cents=tick_of(price))
         phases.change_phase(token.pk, Phase.CONTINUOUS, ASKER)
+        if token.symbol == WITH_FEES:
+            content = tariff_content(token, None, None, FEES, WHY)
+            with carry_out_requests(file_and_approve(ApprovalKind.TARIFF, content)):
+                set_tariff(token.pk, None, None, FEES, WHY, ASKER)
     return True
 
 

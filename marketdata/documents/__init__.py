@@ -1,0 +1,1 @@
+"""Documents for clients and partners: contract notes, statements, invoices."""
