@@ -43,8 +43,12 @@ COLUMNS_LEFT_OUT = {
     "issuers.Offering.fee_net": "the payment of the fee has it",
     "issuers.Offering.fee_vat": "the payment of the fee has it",
     "issuers.Offering.settling_until": "it is of the seconds of a settlement",
+    "marketdata.ConformanceReport.rules": "the page shows a verdict for each",
     "trading.Market.fees_account": "it is one of the cash accounts",
     "trading.Market.last_at": EVENTS_OF_MARKET,
+    "trading.Market.last_price": "it is the price of the last trade",
+    "trading.Market.session_ends_at": "the parameters name the session",
+    "trading.Market.shows_book": "it is of the phase",
     "trading.Market.last_event": EVENTS_OF_MARKET,
     **{
         f"trading.Market.{name}": OF_PARAMETERS
@@ -143,6 +147,8 @@ MODELS_LEFT_OUT = {
     "marketdata.BookSnapshot": BOOKS,
     "marketdata.Trade": BOOKS,
     "marketdata.TradingDay": BOOKS,
+    "trading.Auction": "a market's page lists the last ones",
+    "trading.AuctionFill": "the trades of the auction show them, once it has settled",
     "trading.Execution": "a market's page lists them, and leads to a page of each",
     "trading.Bust": "the page of the execution shows it",
     "trading.ExecutionFee": "the page of the execution shows it",

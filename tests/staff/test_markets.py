@@ -1,5 +1,7 @@
 """Markets, orders and executions as staff see them."""
 
+import re
+
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group
@@ -12,10 +14,12 @@ from accounts.approvals.four_eyes import carry_out, decide
 from accounts.approvals.models import ApprovalRequest
 from accounts.people.models import User
 from issuers.models import Token
+from marketdata.trading import uncrossing
 from marketdata.trading.models import Order
 from partnerapi.sandbox.data.approvals import DECIDER, colleague
 from partnerapi.staff.approvals.kinds import KINDS
 from partnerapi.staff.market import market as market_page
+from tests.marketdata.trading.test_calls import call, end_call
 from tests.marketdata.trading.trading import (
     as_committed,
     buy,
@@ -197,7 +201,7 @@ def test_more_trades_take_no_more_statements(traded: Traded, staff, monkeypatch)
     place(traded.token, *(buy(traded.buyer, 1, 100) for _ in range(4)))
     as_committed()
     assert [statements(staff, path) for path in paths] == before
-    assert max(*before, statements(staff, traded.execution)) <= 16
+    assert max(*before, statements(staff, traded.execution)) <= 19
     monkeypatch.setattr(market_page, "TRADES_OF_A_PAGE", 2)
     older = staff.get(traded.page).context["older"]
     found = staff.get(traded.page, {"before": older}).context["executions"]
@@ -263,3 +267,19 @@ def test_an_order_is_looked_up_by_an_index(db: None):
         cursor.execute("SET LOCAL enable_seqscan = off")
     plan = Order.objects.filter(client_order_id="S-1").explain()
     assert "order_by_client_order_id" in plan
+
+
+def test_a_call_and_its_auction_stand_on_the_page(traded: Traded, staff: Client):
+    call(traded.token)
+    placed(traded.token, buy(traded.buyer, 2, 100))
+    uncrossing.indicate(traded.token.pk)
+    during = row_of_auction(staff, traded)
+    assert during == ["Call", "€1.00", "2", "3 to sell"]
+    end_call(traded.token)
+    assert row_of_auction(staff, traded) == ["Traded", "€1.00", "2", "3 to sell"]
+
+
+def row_of_auction(staff: Client, traded: Traded) -> list[str]:
+    page = staff.get(traded.page).content.decode()
+    [_, after] = page.split('id="auctions"')
+    return re.findall(r"<td[^>]*>([^<]*)</td>", after.split("</table>")[0])

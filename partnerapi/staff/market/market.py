@@ -1,5 +1,6 @@
 """An internal market: its phase, its last trades, and the form that halts it."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -19,8 +20,15 @@ from accounts.people.models import User
 from marketdata.books.collar import collar
 from marketdata.books.current_books import read_books
 from marketdata.books.days import day_of, midnight
-from marketdata.trading.models import Execution, Market, Phase, TradingModel
-from marketdata.trading.parameters import FIXINGS, THIN, latest, trades_of_a_year
+from marketdata.trading.models import (
+    Auction,
+    Execution,
+    Market,
+    MarketParameters,
+    Phase,
+    TradingModel,
+)
+from marketdata.trading.parameters import FIXINGS, THIN, trades_of_a_year
 from marketdata.trading.parameters import text_of as text_of_parameters
 from marketdata.trading.phases import PhaseRefused, change_phase
 from marketdata.trading.ratios import Activity, activity
@@ -32,7 +40,7 @@ from partnerapi.staff.approvals.filing import address, may_file
 from partnerapi.staff.market.order import shown_executions
 from partnerapi.staff.register.token import prices_and_volume
 
-TRADES_OF_A_PAGE, PHASES, TARIFFS = 20, 20, 20
+TRADES_OF_A_PAGE, PHASES, TARIFFS, AUCTIONS = 20, 20, 20, 20
 LAST_TRADE = 2**63 - 1
 
 
@@ -78,6 +86,7 @@ def show_market(request: HttpRequest, pk: UUID) -> HttpResponse:
         content__token=str(pk),
         content__halted=market.last_phase_event,
     )
+    decided = [*market.token.parameters.order_by("-valid_from", "-id")[:TARIFFS]]
     is_halted = market.phase == Phase.HALTED
     context: dict[str, Any] = admin.site.each_context(request) | {
         "title": str(market),
@@ -88,10 +97,11 @@ def show_market(request: HttpRequest, pk: UUID) -> HttpResponse:
         "older": shown[-1].sequence if len(found) > len(shown) else None,
         "is_first": before == LAST_TRADE,
         "phases": phases[:PHASES],
+        "auctions": auctions(market.token.auctions.order_by("-began")[:AUCTIONS]),
         "activities": activities(pk),
         "tariffs": [(t, text_of(t.terms)) for t in tariffs[:TARIFFS]],
-        "parameters": parameters(market, timezone.now()),
-        "decided": market.token.parameters.order_by("-valid_from", "-id")[:TARIFFS],
+        "parameters": parameters(market, decided[0], timezone.now()),
+        "decided": decided,
         "year": (year := trades_of_a_year(pk, day_of(timezone.now()))),
         "thin": THIN,
         "ask_parameters": may_file(request.user, ApprovalKind.PARAMETERS)
@@ -122,10 +132,11 @@ def show_market(request: HttpRequest, pk: UUID) -> HttpResponse:
     )
 
 
-def parameters(market: Market, at: datetime) -> list[tuple[str, str, str]]:
+def parameters(
+    market: Market, following: MarketParameters, at: datetime
+) -> list[tuple[str, str, str]]:
     """Each parameter, with its value now and the one that follows, if it differs."""
     rows = text_of_parameters(market)
-    following = latest(market.pk)
     if following.valid_from <= at:
         return [(name, now, "") for name, now in rows]
     return [
@@ -134,6 +145,32 @@ def parameters(market: Market, at: datetime) -> list[tuple[str, str, str]]:
             rows, text_of_parameters(following), strict=True
         )
     ]
+
+
+def auctions(found: Iterable[Auction]) -> list[tuple[datetime, str, str, str, str]]:
+    """Of each the announced end, its state, price and units, and what is left over."""
+    rows = []
+    for one in found:
+        is_over = one.ended is not None
+        price, quantity, surplus = (
+            (one.price, one.quantity, one.surplus)
+            if one.fills is not None
+            else (one.indicative_price, one.indicative_quantity, one.indicative_surplus)
+        )
+        state = "Traded" if one.price is not None else "No trade"
+        if not is_over:
+            state = "Call" if one.fills is None else "Settling"
+        side = "to buy" if (surplus or 0) > 0 else "to sell"
+        rows.append(
+            (
+                one.earliest_at,
+                state,
+                "none" if price is None else euros(price),
+                f"{quantity or 0:,}",
+                f"{abs(surplus):,} {side}" if surplus else "none",
+            )
+        )
+    return rows
 
 
 def activities(token_id: UUID) -> list[tuple[Partner, Activity]]:
