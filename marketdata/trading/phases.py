@@ -21,6 +21,7 @@ from marketdata.trading import locked, moving, uncrossing
 from marketdata.trading.market import expire
 from marketdata.trading.models import Market, Phase, TradingModel
 from marketdata.trading.moving import CHANGE, is_due, reference
+from marketdata.trading.parameters import in_force
 from marketdata.trading.sessions import Session
 from partnerapi.core.database import execute, value_of
 from partnerapi.core.lock_waits import LockTimeout, name_locked_row
@@ -82,22 +83,28 @@ def change_phase(token_id: UUID, phase: str, actor: str, reason: str = "") -> No
     its last price. One that closes ends the orders of the day.
 
     Raises:
-        PhaseRefused: there is no such move, no reference price, or no open session.
+        PhaseRefused: there is no such move, no reference price, no open session, or
+            orders may cross.
     """
     with transaction.atomic():
         book = locked.books([token_id])[token_id]
-        if phase == Phase.CONTINUOUS and book.model == TradingModel.FIXING:
+        at = value_of("SELECT clock_timestamp()")
+        # A market that is closed may have those of its next opening already.
+        held = in_force(at).get(token=token_id)
+        if phase == Phase.CONTINUOUS and held.model == TradingModel.FIXING:
             raise PhaseRefused("The market trades by fixings: it opens with a CALL.")
+        shown = Market.objects.filter(token=token_id, shows_book=True)
+        if phase == Phase.CONTINUOUS and not shown.exists():
+            raise PhaseRefused("Orders of a call may cross: it opens with a CALL.")
         if phase not in MOVES[Phase(book.phase)]:
             raise PhaseRefused(f"A market that is {book.phase} cannot become {phase}.")
         if phase == Phase.HALTED and not reason:
             raise PhaseRefused("Give the reason for the halt.")
-        at = value_of("SELECT clock_timestamp()")
         if phase in (Phase.CALL, Phase.CONTINUOUS):
-            if not book.session.is_open(at):
+            if not held.session.is_open(at):
                 raise PhaseRefused(
                     "The market accepts orders only in its session, which begins at "
-                    f"{book.session.next_open(at):%Y-%m-%d %H:%M} "
+                    f"{held.session.next_open(at):%Y-%m-%d %H:%M} "
                     f"({settings.MARKET_TIME_ZONE}). Until then it can only be "
                     "CLOSED."
                 )

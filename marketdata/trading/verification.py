@@ -311,14 +311,16 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "a market's parameters are those of the last that have begun, or it is due",
+        "a market has the parameters that have begun or open it, or is halted or due",
         f"""
         SELECT count(*), count(*) FILTER (WHERE ({copy_of("m")}) IS DISTINCT FROM
-            ({copy_of("p")}) AND (m.next_phase_at <= clock_timestamp()) IS NOT TRUE)
+            ({copy_of("p")}) AND (m.next_phase_at <= clock_timestamp()) IS NOT TRUE
+            AND m.phase <> 'HALTED')
         FROM trading_market m
         LEFT JOIN LATERAL (
             SELECT * FROM trading_marketparameters x
-            WHERE x.token_id = m.token_id AND x.valid_from <= clock_timestamp()
+            WHERE x.token_id = m.token_id AND x.valid_from <= greatest(
+                clock_timestamp(), CASE m.phase WHEN 'CLOSED' THEN m.next_phase_at END)
             ORDER BY x.valid_from DESC, x.id DESC LIMIT 1
         ) p ON TRUE
         """,

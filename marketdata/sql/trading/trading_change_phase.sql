@@ -30,6 +30,7 @@ DECLARE
     first_opening timestamptz;
     auction trading_auction;
     fixing timestamptz;
+    coming trading_marketparameters;
 BEGIN
     PERFORM accounts_read_committed();
     PERFORM FROM marketdata_orderbookhead
@@ -130,15 +131,24 @@ BEGIN
             follows := CASE WHEN follows_at IS NULL THEN 'CLOSED' ELSE 'CALL' END;
             follows_at := coalesce(follows_at, closes_at);
         ELSE
-            -- Orders that may cross trade at an auction first. After the last fixing of a
-            -- session the next one opens.
-            follows := CASE WHEN market.shows_book AND market.model <> 'FIXING'
-                THEN 'CONTINUOUS' ELSE 'CALL' END;
+            -- After the last fixing of a session the next one opens.
             IF opens_now AND market.model = 'FIXING' AND fixing IS NULL THEN
                 SELECT s.opens_at INTO opens_at
                 FROM trading_session(market.session_opens, market.session_closes,
                     market.weekdays_only, market.holidays, closes_at) s;
             END IF;
+            -- Parameters that hold by then determine when it opens, and how.
+            SELECT * INTO coming FROM trading_marketparameters p
+                WHERE p.token_id = token AND p.valid_from > changed_at
+                    AND p.valid_from <= opens_at
+                ORDER BY p.valid_from DESC, p.id DESC LIMIT 1;
+            IF FOUND THEN
+                market := trading_apply_parameters(token, coming.valid_from);
+                opens_at := coming.opens_at;
+            END IF;
+            -- Orders that may cross trade at an auction first.
+            follows := CASE WHEN market.shows_book AND market.model <> 'FIXING'
+                THEN 'CONTINUOUS' ELSE 'CALL' END;
             follows_at := opens_at;
         END IF;
     END IF;

@@ -66,10 +66,15 @@ BEGIN
         made.most_value, made.most_units, made.valid_from, made.opens_at, replaced, why,
         actor, approver, made.created_at)
     RETURNING * INTO made;
-    IF made.valid_from = made.created_at THEN
+    -- A market that stays closed until then opens by them.
+    UPDATE trading_market m SET next_phase_at = made.opens_at,
+        next_phase = CASE WHEN m.shows_book AND made.model <> 'FIXING'
+            THEN 'CONTINUOUS' ELSE 'CALL' END
+        WHERE m.token_id = of_token AND m.phase = 'CLOSED'
+            AND (made.valid_from = made.created_at
+                OR m.next_phase_at >= made.valid_from);
+    IF FOUND OR made.valid_from = made.created_at THEN
         PERFORM trading_apply_parameters(of_token, made.valid_from);
-        UPDATE trading_market m SET next_phase_at = made.opens_at
-            WHERE m.token_id = of_token AND m.phase = 'CLOSED';
     END IF;
     PERFORM events_write(ARRAY['ALL'], NULL, ARRAY['MARKET_PARAMETERS_CHANGED'],
         ARRAY[of_token], NULL, ARRAY[of_token], NULL);

@@ -23,8 +23,9 @@ class Market(Parameters):
     """The internal market of a token, with its parameters in force.
 
     `phase`, `last_event` and `last_at` follow from the market's log. The parameters are
-    those of the last MarketParameters that have begun: every order reads them with the
-    market, and `trading_apply_parameters` alone copies them.
+    those of the last MarketParameters that have begun, or that open a closed market:
+    every order reads them with the market, and `trading_apply_parameters` alone copies
+    them.
 
     From the beginning of a call to its auction a market does not show its book: open
     orders may cross, and the log of the book has no levels.

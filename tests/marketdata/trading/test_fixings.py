@@ -92,6 +92,24 @@ def test_after_the_last_fixing_the_market_closes_until_the_next_session(two: Two
     assert breaches() == []
 
 
+def test_parameters_of_the_session_open_a_market_that_its_last_fixing_closed(two: Two):
+    trade_by(two.token, "FIXING", 1)
+    made = approved_parameters(
+        two.token, session_opens=around(2), fixings=[around(3)], lot_units=10
+    )
+    tamper(
+        f"UPDATE trading_marketparameters SET fixings = ARRAY['{around(-0.5)}'::time]"
+        " WHERE model = 'FIXING' AND lot_units = 1",
+        f"UPDATE trading_market SET fixings = ARRAY['{around(-0.5)}'::time]",
+    )
+    end_call(two.token)
+    market = Market.objects.get(token=two.token)
+    assert made.valid_from > market.phase_since
+    assert (market.phase, market.next_phase) == ("CLOSED", "CALL")
+    assert (market.next_phase_at, market.lot_units) == (made.opens_at, 10)
+    assert breaches() == []
+
+
 def test_a_continuous_market_with_fixings_calls_five_minutes_before(two: Two):
     market = trade_by(two.token, "BOTH", 1)
     assert (market.phase, market.next_phase) == ("CONTINUOUS", "CALL")

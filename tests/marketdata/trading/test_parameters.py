@@ -36,6 +36,7 @@ from partnerapi.core.errors import PartnerAPIError
 from partnerapi.core.times import to_rfc3339
 from tests.approved import WHY, asker, carry_out_requests, file_and_approve
 from tests.characters import Ask
+from tests.marketdata.trading.test_session_times import around
 from tests.marketdata.trading.trading import (
     approved_parameters,
     as_committed,
@@ -177,6 +178,35 @@ def test_outside_of_a_session_parameters_hold_at_once():
     assert (found.lot_units, found.next_phase_at) == (7, made.opens_at)
     assert made.opens_at == found.session.next_open(made.valid_from)
     assert made.opens_at > made.valid_from + timedelta(days=1)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("closes_first", [True, False])
+def test_a_market_that_closes_early_opens_by_the_parameters_to_come(closes_first: bool):
+    of = Traders()
+    opens, later = around(-1), around(2)
+    hours = f"session_opens = '{opens}', session_closes = '{around(4)}'"
+    tamper(
+        f"UPDATE trading_market SET {hours}",
+        f"UPDATE trading_marketparameters SET {hours}",
+    )
+    if closes_first:
+        phases.change_phase(of.token.pk, "CLOSED", asker())
+    made = approved_parameters(of.token, session_opens=later, model="FIXING",
+        session_closes=around(5), fixings=[around(3)])  # fmt: skip
+    if not closes_first:
+        phases.change_phase(of.token.pk, "CLOSED", asker())
+    as_committed()
+    found = Market.objects.get(token=of.token)
+    assert made.opens_at > made.valid_from > found.phase_since
+    assert (found.next_phase, found.next_phase_at) == ("CALL", made.opens_at)
+    assert found.session_opens == later
+    assert [f.rule for f in verify() if f.breaches] == []
+    # Until these hold, staff open it by those in force.
+    phases.change_phase(of.token.pk, "CONTINUOUS", asker())
+    found.refresh_from_db()
+    assert (found.session_opens, found.session_ends_at) == (opens, made.valid_from)
+    as_committed()
 
 
 @pytest.mark.django_db
