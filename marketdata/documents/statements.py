@@ -41,6 +41,7 @@ KINDS = {
     "WITHDRAWAL": "Withdrawals",
     "TRADE": "Trades, bought and sold",
     "FEE": "Fees and VAT",
+    "OFFERING": "Units from offerings",
     "REVERSAL": "Trades that were busted",
 }
 

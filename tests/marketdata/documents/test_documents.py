@@ -18,9 +18,11 @@ from pypdf import PdfReader
 from accounts.access import Scope
 from accounts.accounts.models import Account
 from accounts.approvals.models import ApprovalKind
+from accounts.cash.models import CashTransaction
 from accounts.history.models import RowChange
 from issuers.exports.documents import euros
 from marketdata.books.days import day_of, midnight
+from marketdata.documents import statements
 from marketdata.documents.drafts import Period, period_of
 from marketdata.documents.issuing import ISSUE, issue_due, periods
 from marketdata.trading import busts
@@ -279,6 +281,10 @@ def test_a_pdf_says_what_its_json_says(traded: Traded):
         for line in (*said.get("trades", []), *said.get("lines", [])):
             assert line["token"] in text
         assert said.get("holder", "") in text
+
+
+def test_a_statement_sums_every_kind_of_entry():
+    assert {*statements.KINDS} == {*CashTransaction.Kind.values}
 
 
 @pytest.mark.parametrize(
