@@ -9,12 +9,13 @@ from issuers.management.register_command import (
     writing,
 )
 from issuers.models import Token
+from issuers.offerings.models import UNDER_WAY
 from partnerapi.core.commands import DRY_RUN
 
 
 class Command(RegisterCommand):
     help = """Open a token's secondary market, on which investors trade. This is
-permanent.
+permanent. An offering of the token ends first.
 
 The token's history in the admin shows the author and the reason.
 
@@ -31,6 +32,10 @@ examples:
 
     def handle(self, *, symbol, staff, reason, dry_run, **options):
         person, token = active_staff("--staff", staff), token_named(symbol)
+        if token.offerings.filter(status__in=UNDER_WAY).exists():
+            raise CommandError(
+                f"{symbol} has an offering under way; nothing was written."
+            )
         with writing(dry_run):
             # Of two concurrent commands, one opens the market.
             opened = Token.objects.filter(

@@ -5,11 +5,17 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Sum
 from django.db.models.functions import Now
 
-from accounts.approvals.four_eyes import Preview, Superseded, carrying
+from accounts.approvals.four_eyes import (
+    NotApproved,
+    Preview,
+    Superseded,
+    carrying,
+    sentence,
+)
 from accounts.approvals.models import ApprovalRequest
 from issuers.offerings.allotting import book_of, digest_of, proposed_price, shares_of
 from issuers.offerings.drafting import OfferingTerms, terms_of
@@ -164,8 +170,17 @@ def end(offering: Offering, becomes: str, reason: str, actor: str) -> Offering:
 
 
 def moved(statement: str, arguments: list[Any]) -> Offering:
+    """
+    Raises:
+        NotApproved: the database refuses it; the message says why.
+    """
     offering: Offering
-    [offering] = Offering.objects.raw(statement, arguments)
+    try:
+        [offering] = Offering.objects.raw(statement, arguments)
+    except IntegrityError as error:
+        if "ledger_balance_after_is_not_negative" in str(error):
+            raise NotApproved("The treasury has fewer units than allotted.") from None
+        raise NotApproved(sentence(error)) from None
     return offering
 
 

@@ -35,6 +35,10 @@ class OfferingStatus(models.TextChoices):
     WITHDRAWN = "WITHDRAWN", "Withdrawn"
 
 
+UNDER_WAY = OfferingStatus.OPEN, OfferingStatus.CLOSED, OfferingStatus.ALLOTTED
+"""A token has one of these at most, and does not leave the primary market."""
+
+
 class AllotmentRule(models.TextChoices):
     FIRST_COME = "FIRST_COME", "First come, first served"
     PRO_RATA = "PRO_RATA", "Pro rata"
@@ -50,7 +54,7 @@ class OfferingQuerySet(models.QuerySet["Offering"]):
     def visible_to(self, caller: Caller | None) -> "OfferingQuerySet":
         """Those of tokens that the caller may see, once two people have opened them."""
         tokens = Token.objects.visible_to(caller)
-        return self.filter(token__in=tokens.values("pk")).exclude(status="DRAFT")
+        return self.filter(token__in=tokens.values("pk")).exclude(opened_by="")
 
 
 class Offering(models.Model):

@@ -1,8 +1,6 @@
 """The invariants of offerings, each as one SQL statement."""
 
-from collections.abc import Iterator
-
-from partnerapi.core.invariants import Finding, Invariant, check_invariants
+from partnerapi.core.invariants import Invariant
 
 INVARIANTS = (
     Invariant(
@@ -84,8 +82,3 @@ INVARIANTS = (
         """,
     ),
 )
-
-
-def verify() -> Iterator[Finding]:
-    """Check every invariant."""
-    yield from check_invariants(INVARIANTS)

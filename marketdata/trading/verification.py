@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from accounts.totals import Listed, total_is_kept
+from issuers.offerings.verification import INVARIANTS as OF_OFFERINGS
 from marketdata.trading.models import PARAMETERS, Market
 from marketdata.trading.replay import replay
 from marketdata.trading.replayed_fees import replay_fees
@@ -13,7 +14,7 @@ TOLD = 5
 
 def verify(advance: Callable[[int], object] = lambda done: None) -> Iterator[Finding]:
     """Check every invariant, then the guards, then each market's log by the matcher."""
-    yield from check_invariants_and_guards(INVARIANTS)
+    yield from check_invariants_and_guards((*INVARIANTS, *OF_OFFERINGS))
     markets = Market.objects.select_related("token").order_by("token__symbol")
     wrong = [
         f"{market.token.symbol}: {sentence}"

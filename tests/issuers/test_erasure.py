@@ -20,6 +20,7 @@ from accounts.approvals.models import ApprovalKind
 from accounts.people.models import User, UserHolder
 from issuers.compliance import restrictions
 from issuers.compliance.restrictions import Terms
+from issuers.offerings.drafting import draft
 from issuers.register import erasure, ledger, statements
 from issuers.register.chains import Chain, chain_lines
 from issuers.register.erasure import RETENTION, days_kept, erasure_content
@@ -30,8 +31,9 @@ from issuers.register.statements import private_key, write_statement
 from issuers.register.verification import verify
 from partnerapi.core.database import execute
 from partnerapi.sandbox.data.approvals import ASKER, file_and_approve
-from tests.approved import approved_record, desk, partner_of
+from tests.approved import approved_record, asker, desk, partner_of
 from tests.characters import World
+from tests.issuers.offerings.offerings import terms
 from tests.issuers.register import new_statement_key, people
 from tests.issuers.test_lines import AS_VERSION_1
 from tests.issuers.test_proofs import Run, keys, run, save
@@ -272,6 +274,7 @@ PLANTED = """
         VALUES ('x', now(), 1, 'BEGUN', 'Zoraquine Quillfeather''s file');
     INSERT INTO issuers_recordinstant (at, reason)
         VALUES (now(), 'Inheritance of Zoraquine Quillfeather');
+    UPDATE issuers_offering SET status_reason = 'Death of Zoraquine Quillfeather';
     INSERT INTO django_admin_log (action_time, object_repr, action_flag,
         change_message, user_id) SELECT now(), 'Zoraquine Quillfeather', 2, '', id
         FROM accounts_user WHERE is_staff LIMIT 1
@@ -282,6 +285,7 @@ def test_texts_of_every_kind_are_erased(
     world: World, others: list[int], person: User, write: Any
 ):
     leave(person, world, others[0])
+    draft(world.public_token, terms(), asker())
     tamper(PLANTED.format(person=person.pk))
     write()
     erase(person, *(f"{table}=0" for table in RETENTION))
@@ -293,6 +297,7 @@ def test_texts_of_every_kind_are_erased(
         "accounts_approvalrequest",
         "django_admin_log",
         "issuers_legacyshareholder",
+        "issuers_offering",
         "issuers_recordinstant",
         "partnerapi_jobrun",
     }

@@ -53,6 +53,7 @@ AS $$
     ('issuers_legacyshareholder', 'id', 't.created_at', 'FALSE', '{reference}', '{}'),
     ('issuers_legacyshareholderchange', 'id', 't.created_at', 'FALSE', '{}',
         '{before}'),
+    ('issuers_offering', 'id', 't.updated_at', 'FALSE', '{status_reason}', '{}'),
     ('issuers_recordinstant', 'at', 't.created_at', 'FALSE', '{reason}', '{}'),
     ('issuers_restriction', 'id', 't.created_at', 'FALSE', '{beneficiary,reason}',
         '{}'),

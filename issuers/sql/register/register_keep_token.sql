@@ -1,5 +1,5 @@
--- A token keeps its issuer and creation, never leaves the secondary market, and
--- authorises no fewer units than there are. A new one is timed under the issuer's lock:
+-- A token keeps its issuer and creation, reaches the secondary market without an offering
+-- under way and never leaves it, and authorises no fewer units than there are. A new one is timed under the issuer's lock:
 -- an earlier time is for issuers made in this transaction. Its last change has the
 -- database's time, after the transaction has its id.
 -- called by: triggers
@@ -33,6 +33,13 @@ BEGIN
         IF OLD.market_type = 'SECONDARY_MARKET' AND NEW.market_type <> OLD.market_type THEN
             RAISE EXCEPTION 'Token % is on the secondary market and cannot go back.',
                 OLD.symbol USING ERRCODE = 'restrict_violation';
+        END IF;
+        IF NEW.market_type <> OLD.market_type AND EXISTS (SELECT FROM issuers_offering o
+                WHERE o.token_id = OLD.id AND o.status IN ('OPEN', 'CLOSED', 'ALLOTTED'))
+                THEN
+            RAISE EXCEPTION 'Token % has an offering under way: it ends before the '
+                'secondary market opens.', OLD.symbol
+                USING ERRCODE = 'restrict_violation';
         END IF;
         IF NEW.authorized_units IS DISTINCT FROM OLD.authorized_units THEN
             UPDATE issuers_tokenledgerhead SET supply = supply WHERE token_id = OLD.id

@@ -15,23 +15,23 @@ from issuers.offerings.deciding import (
     settlement_content,
     settlement_title,
 )
-from issuers.offerings.models import IssuerCash, Offering, OfferingStatus
+from issuers.offerings.models import (
+    UNDER_WAY,
+    IssuerCash,
+    Offering,
+    OfferingStatus,
+)
 from issuers.offerings.paying import payout_content, payout_title
 from partnerapi.core.form_fields import EurosField
 from partnerapi.staff.approvals.asking import AskForm
-
-UNDER_WAY = (
-    OfferingStatus.DRAFT,
-    OfferingStatus.OPEN,
-    OfferingStatus.CLOSED,
-    OfferingStatus.ALLOTTED,
-)
 
 
 class OfferingForm(AskForm):
     field_order = ["offering", "step", "price"]
     offering = forms.ModelChoiceField(
-        queryset=Offering.objects.filter(status__in=UNDER_WAY).select_related("token"),
+        queryset=Offering.objects.filter(
+            status__in=[OfferingStatus.DRAFT, *UNDER_WAY]
+        ).select_related("token"),
         label="Offering",
     )
     step = forms.ChoiceField(label="Step", choices=[*TITLES.items()])

@@ -16,14 +16,18 @@ from accounts.approvals.models import ApprovalKind, ApprovalRequest
 from accounts.people.models import User
 from issuers.offerings import deciding
 from issuers.offerings.allotting import Share, book_of, proposed_price, shares_of
-from issuers.offerings.models import Offering, OfferingStatus, SubscriptionStatus
+from issuers.offerings.models import (
+    UNDER_WAY,
+    Offering,
+    OfferingStatus,
+    SubscriptionStatus,
+)
 from issuers.offerings.paying import cash_head
 from partnerapi.core.lock_waits import LockTimeout
 from partnerapi.core.money import euros
 from partnerapi.staff.approvals.filing import address, may_file
 
 MOST_ROWS = 100
-UNDER_WAY = (OfferingStatus.OPEN, OfferingStatus.CLOSED, OfferingStatus.ALLOTTED)
 Status = ApprovalRequest.Status
 
 

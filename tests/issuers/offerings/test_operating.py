@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+from collections.abc import Callable
 from datetime import date
 from typing import Any
 from uuid import UUID
@@ -11,21 +12,27 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from accounts.approvals.four_eyes import decide
+from accounts.accounts.models import Account
+from accounts.approvals.four_eyes import NotApproved, decide
 from accounts.approvals.models import ApprovalKind, ApprovalRequest
 from accounts.people.models import User
+from issuers.compliance.restrictions import Terms, restrict
 from issuers.models import Issuer, Token
 from issuers.offerings import deciding
+from issuers.offerings.drafting import draft
 from issuers.offerings.models import Offering
+from issuers.register import ledger
+from issuers.register.ledger import Entry, Kind
 from partnerapi.sandbox.data.approvals import ASKER, DECIDER, colleague
 from tests.accounts.money import carry, deposit, head_of
-from tests.approved import approved_rule, asker
+from tests.approved import approved_record, approved_rule, asker
 from tests.issuers.offerings.offerings import (
     allot,
     close,
     new_token,
     opened,
     subscribe,
+    terms,
 )
 from tests.marketdata.trading.trading import new_clients
 from tests.staff.test_asking import member
@@ -165,3 +172,53 @@ def test_an_ocf_package_has_the_issuances(tmp_path: Any):
         and item["stakeholder_id"] == str(account.user_id)
     ]
     assert (issued["quantity"], issued["share_price"]["amount"]) == ("50", "10.00")
+
+
+def burned(offering: Offering, account: Account) -> str:
+    place = ledger.treasury(offering.token.issuer)
+    burn = Entry(offering.token_id, Kind.BURN, 980, place, None)
+    approved_record([burn], "staff")
+    return "The treasury has fewer units than allotted."
+
+
+def frozen(offering: Offering, account: Account) -> str:
+    restrict(account.user, Terms("FREEZE", "A court"), asker())
+    return "RECEIVER_FROZEN"
+
+
+@pytest.mark.parametrize("since_allotted", [burned, frozen])
+def test_staff_read_why_an_allotted_offering_does_not_settle(
+    since_allotted: Callable[[Offering, Account], str],
+):
+    offering = opened()
+    [account] = new_clients(1)
+    deposit(account, 100_000)
+    subscribe(offering, account, 50)
+    allotted = allot(close(offering))
+    why = since_allotted(offering, account)
+    ana: Client = member("ana", "view_offering", "file_settlement")
+    asked = {"offering": str(offering.pk), "reason": "Now"}
+    assert ana.post("/admin/ask/settlement/", asked).status_code == 302
+    request = ApprovalRequest.objects.get(kind="SETTLEMENT")
+    decide(request, colleague(DECIDER), is_approved=True)
+    answer = ana.post(f"/admin/offering/{offering.pk}/")
+    assert answer.status_code == 400
+    assert answer.context["problem"].startswith("Not settled: ")
+    assert why in answer.context["problem"]
+    with pytest.raises(NotApproved, match=why):
+        deciding.settle(allotted, request.pk, "ana@staff.example")
+    assert head_of(account) == (100_000, 50_000)
+
+
+def test_staff_read_why_an_approved_draft_does_not_open():
+    offering = draft(new_token(treasury=99), terms(), asker())
+    ana: Client = member("ana", "view_offering", "file_offering")
+    asked = {"offering": str(offering.pk), "step": "OPEN", "reason": "Board"}
+    assert ana.post("/admin/ask/offering/", asked).status_code == 302
+    request = ApprovalRequest.objects.get(kind="OFFERING")
+    bob: Client = member("bob", "view_approvalrequest", "decide_offering")
+    page = f"/admin/accounts/approvalrequest/{request.pk}/change/"
+    answer = bob.post(page, {"do": "approve"}, follow=True)
+    assert "units that the issuer has or may mint: 100 of 99" in answer.content.decode()
+    offering.refresh_from_db()
+    assert offering.status == "DRAFT"

@@ -2,8 +2,10 @@
 
 import uuid
 from datetime import datetime, timedelta
+from io import StringIO
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import IntegrityError, ProgrammingError, transaction
 from django.utils import timezone
 
@@ -19,7 +21,7 @@ from issuers.offerings.deciding import OfferingRefused
 from issuers.offerings.drafting import draft
 from issuers.offerings.models import IssuerCash, Offering, Subscription
 from issuers.offerings.paying import payout_content
-from issuers.offerings.verification import verify as verify_offerings
+from issuers.offerings.verification import INVARIANTS as OF_OFFERINGS
 from issuers.register.models import HolderBalance, LedgerTransaction, TokenLedgerHead
 from issuers.register.verification import verify as verify_register
 from marketdata.trading.verification import INVARIANTS as OF_MARKETS
@@ -52,7 +54,7 @@ from tests.marketdata.trading.trading import (
     new_partner,
     place,
 )
-from tests.owner import as_committed
+from tests.owner import as_committed, tamper
 
 pytestmark = pytest.mark.django_db
 
@@ -67,8 +69,8 @@ def clients(*cents: int) -> list[Account]:
 
 def breaches() -> list[str]:
     as_committed()
-    found = [*verify_cash(), *verify_register(), *verify_offerings()]
-    found += check_invariants(OF_MARKETS)
+    found = [*verify_cash(), *verify_register()]
+    found += check_invariants(OF_OFFERINGS + OF_MARKETS)
     return [finding.rule for finding in found if finding.breaches]
 
 
@@ -357,10 +359,45 @@ def test_only_tokens_of_the_primary_market_with_enough_units_are_offered():
     token = new_token(treasury=99)
     drafted = draft(token, terms(), asker())
     content = deciding.offering_content(drafted, deciding.OPEN)
-    with pytest.raises(IntegrityError, match="units that the issuer has"):
+    with pytest.raises(NotApproved, match="units that the issuer has"):
         carry(ApprovalKind.OFFERING, content)
     Token.objects.filter(pk=token.pk).update(market_type="SECONDARY_MARKET")
     smaller = draft(token, terms(maximum=50), asker(), drafted.pk)
     content = deciding.offering_content(smaller, deciding.OPEN)
-    with pytest.raises(IntegrityError, match="on the primary market"):
+    with pytest.raises(NotApproved, match="on the primary market"):
         carry(ApprovalKind.OFFERING, content)
+
+
+def test_a_token_stays_on_the_primary_market_while_it_is_offered():
+    offering, account = ready()
+    token = offering.token
+    with (
+        pytest.raises(IntegrityError, match="offering under way"),
+        transaction.atomic(),
+    ):
+        Token.objects.filter(pk=token.pk).update(market_type="SECONDARY_MARKET")
+    opening = ("market", "open-secondary", token.symbol, "--staff", asker())
+    with pytest.raises(CommandError, match="offering under way; nothing was written"):
+        call_command(*opening, "--reason", "Early")
+    settle(offering)
+    call_command(*opening, "--reason", "Offering settled", stdout=StringIO())
+    token.refresh_from_db()
+    assert token.market_type == "SECONDARY_MARKET"
+    assert units_of(offering, account) == 50
+
+
+def test_the_market_is_verified_with_its_offerings():
+    offering, _ = ready()
+    settle(offering)
+    as_committed()
+    call_command("verify", "market", stdout=StringIO())
+    tamper(
+        "UPDATE issuers_subscription SET allotted = 49"
+        f" WHERE offering_id = '{offering.pk}'"
+    )
+    said = StringIO()
+    with pytest.raises(CommandError, match="1 of .* rules are broken"):
+        call_command("verify", "market", stdout=said)
+    rule = "settled subscriptions, their entries and payments match one to one"
+    [line] = [line for line in said.getvalue().splitlines() if rule in line]
+    assert line == f"{rule}: 1, BROKEN 1 times"

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
 from accounts.access import Scope
@@ -12,12 +13,21 @@ from accounts.accounts.models import Account
 from accounts.investors import writer as investors
 from accounts.investors.models import InvestorClass
 from issuers.models import Token
+from issuers.offerings import deciding
+from issuers.offerings.drafting import draft
 from issuers.offerings.models import Offering, Subscription
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.accounts.money import deposit, head_of
 from tests.approved import approved_rule, asker
 from tests.characters import Ask, World
-from tests.issuers.offerings.offerings import close, opened, set_reflection, subscribe
+from tests.issuers.offerings.offerings import (
+    close,
+    new_token,
+    opened,
+    set_reflection,
+    subscribe,
+    terms,
+)
 from tests.marketdata.trading.trading import new_clients
 from tests.owner import as_committed
 
@@ -52,6 +62,7 @@ MINE = """
 query ($id: String!) { account(id: $id) { cash { balance reserved available }
   subscriptions(first: 10) { totalCount nodes { id status } } } }
 """
+NODE = "query ($id: ID!) { node(id: $id) { id } }"
 EVENTS = """
 { events(last: 20, types: [OFFERING_CHANGED SUBSCRIPTION_CHANGED]) { nodes {
   type subject { id } token { symbol } account { id } } } }
@@ -261,7 +272,7 @@ def test_others_see_neither_draft_nor_subscription(
     other = Ask(approved_key(world.observer, list(Scope))[1])
     id = f"OfferingSubscription|{made.pk}"
     assert once(other, WITHDRAW, subscriptionID=id).code == "NOT_FOUND"
-    found = other("query ($id: ID!) { node(id: $id) { id } }", {"id": id})
+    found = other(NODE, {"id": id})
     assert found.data == {"node": None}
     token = f"Token|{offering.token_id}"
     listed = ask(OFFERINGS, {"token": token}).data["offerings"]
@@ -272,6 +283,17 @@ def test_others_see_neither_draft_nor_subscription(
     assert once(other, SUBSCRIBE, **named(hidden, account, quantity=1)).code == (
         "NOT_FOUND"
     )
+
+
+def test_a_draft_that_was_withdrawn_stays_hidden(partner: Ask):
+    drafted = draft(new_token(), terms(), asker())
+    with transaction.atomic():
+        deciding.end(drafted, "WITHDRAWN", "The board has another plan", asker())
+    token = f"Token|{drafted.token_id}"
+    listed = partner(OFFERINGS, {"token": token}).data["offerings"]
+    assert listed == {"totalCount": 0, "nodes": []}
+    found = partner(NODE, {"id": f"Offering|{drafted.pk}"})
+    assert found.data == {"node": None}
 
 
 def test_an_offering_that_closed_takes_nothing_but_withdrawals(
