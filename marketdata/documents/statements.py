@@ -55,7 +55,7 @@ def due_statements(period: Period) -> Iterator[Due]:
 
 def draft(account_id: Any, period: Period) -> Draft:
     account = Account.objects.select_related("user", "partner").get(pk=account_id)
-    wanted = {"account": account_id, "user": account.user_id, **period.bounds}
+    wanted = {"account": account_id, **period.bounds}
     [(opening,)] = rows_of(OPENING, wanted)
     entries = [as_entry(row) for row in rows_of(ENTRIES, wanted)]
     closing = entries[-1]["balanceAfter"] if entries else opening
@@ -193,7 +193,12 @@ def unit_cells(move: dict[str, Any]) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-ACCOUNTS = """
+MAY_SEE = """(t.visibility = 'PUBLIC' OR EXISTS (
+                SELECT FROM issuers_issuergrant g
+                WHERE g.partner_id = a.partner_id AND g.ended_at IS NULL
+                    AND coalesce(g.issuer_id, t.issuer_id) = t.issuer_id))"""
+"""Whether the partner of an account `a` may see a token `t`."""
+ACCOUNTS = f"""
     SELECT a.partner_id, a.id
     FROM accounts_account a
     JOIN accounts_cashaccount c ON c.account_id = a.id
@@ -206,6 +211,7 @@ ACCOUNTS = """
             OR a.status IN ('ACTIVE', 'SUSPENDED') AND EXISTS (
                 SELECT FROM issuers_ledgeraccount l
                 JOIN issuers_holderbalance b ON b.account_id = l.id
+                JOIN issuers_token t ON t.id = b.token_id AND {MAY_SEE}
                 JOIN issuers_ledgerposting p
                     ON p.token_id = b.token_id AND p.account_id = l.id
                 JOIN issuers_ledgertransaction x
@@ -238,17 +244,18 @@ ENTRIES = """
     WHERE c.account_id = %(account)s AND x.at >= %(begins)s AND x.at < %(ends)s
     ORDER BY p.number
 """
-POSTINGS = """
+POSTINGS = f"""
     SELECT t.symbol, t.isin, coalesce((
             SELECT p.price_cents FROM issuers_tokenprice p
             WHERE p.token_id = t.id AND p.effective_at < %(ends)s
             ORDER BY p.effective_at DESC, p.number DESC LIMIT 1), 0),
         p.seq, x.kind, p.delta, p.balance_after, x.effective_at
-    FROM issuers_ledgeraccount l
+    FROM accounts_account a
+    JOIN issuers_ledgeraccount l ON l.user_id = a.user_id
     JOIN issuers_holderbalance b ON b.account_id = l.id
-    JOIN issuers_token t ON t.id = b.token_id
+    JOIN issuers_token t ON t.id = b.token_id AND {MAY_SEE}
     JOIN issuers_ledgerposting p ON p.token_id = b.token_id AND p.account_id = l.id
     JOIN issuers_ledgertransaction x ON x.token_id = p.token_id AND x.seq = p.seq
-    WHERE l.user_id = %(user)s AND x.effective_at < %(ends)s
+    WHERE a.id = %(account)s AND x.effective_at < %(ends)s
     ORDER BY t.symbol, p.seq, p.leg
 """

@@ -21,6 +21,7 @@ from accounts.approvals.models import ApprovalKind
 from accounts.cash.models import CashTransaction
 from accounts.history.models import RowChange
 from issuers.exports.documents import euros
+from issuers.models import Token
 from marketdata.books.days import day_of, midnight
 from marketdata.documents import statements
 from marketdata.documents.drafts import Period, period_of
@@ -30,7 +31,7 @@ from marketdata.trading.fees import Terms
 from marketdata.trading.models import DocumentKind, Execution, IssuedDocument
 from partnerapi.core.database import rows_of
 from partnerapi.operations.tasks import issue_documents
-from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.approved import WHY, asker, carry_out_requests, file_and_approve
 from tests.characters import Ask, World
 from tests.marketdata.trading.trading import (
@@ -281,6 +282,37 @@ def test_a_pdf_says_what_its_json_says(traded: Traded):
         for line in (*said.get("trades", []), *said.get("lines", [])):
             assert line["token"] in text
         assert said.get("holder", "") in text
+
+
+@pytest.mark.django_db
+def test_a_statement_has_units_of_tokens_that_its_partner_may_see(world: World):
+    public, private, only = (new_market() for _ in range(3))
+    own, granted = new_clients(1, world.partner) + new_clients(1)
+    give(public, {own: 5, granted: 5})
+    give(private, {own: 7, granted: 7})
+    [hidden] = new_clients(1, world.partner)
+    give(only, {hidden: 9})
+    for token in (private, only):
+        Token.objects.filter(pk=token.pk).update(visibility="PRIVATE")
+    approved_grant(granted.partner, private.issuer)
+    as_committed()
+    moved_back(120)
+    since = timezone.now().date() - timedelta(days=220)
+    stated = issued_since(since)[DocumentKind.STATEMENT]
+    seen = {
+        account.pk: {
+            position["token"]
+            for said in stated
+            if said["accountID"] == f"Account|{account.pk}"
+            for position in (*said["units"], *said["unitEntries"])
+        }
+        for account in (own, granted)
+    }
+    assert seen == {
+        own.pk: {public.symbol},
+        granted.pk: {public.symbol, private.symbol},
+    }
+    assert not IssuedDocument.objects.filter(account=hidden).exists()
 
 
 def test_a_statement_sums_every_kind_of_entry():
