@@ -20,9 +20,12 @@ from issuers.register.writer import Writer
 from marketdata.trading import erroneous, locked
 from marketdata.trading.errors import NotTradable
 from marketdata.trading.fees import NO_FEE, Fee
+from marketdata.trading.market import is_bound
 from marketdata.trading.models import Bust, Execution, Order, OrderFee, OrderSide
+from marketdata.trading.moving import STANDS
 from partnerapi.core.database import execute
 from partnerapi.core.errors import PartnerAPIError
+from partnerapi.core.lock_waits import LockTimeout
 from partnerapi.core.money import euros
 
 
@@ -54,7 +57,7 @@ def bust(
     trade's price is still the token's last, the price before it is recorded again.
 
     Raises:
-        NotBusted
+        NotBusted. LockTimeout: an auction of the market settles.
     """
     try:
         with transaction.atomic():
@@ -67,6 +70,8 @@ def undo(
     token_id: UUID, trade: int, reason: str, requested_by: str, approved_by: str
 ) -> Bust:
     locked.books([token_id])
+    if is_bound(token_id):
+        raise LockTimeout("An auction of the market has not settled yet.")
     writer = Writer([token_id], requested_by)
     execution = (
         Execution.objects.select_related("buy_order", "sell_order")
@@ -120,15 +125,19 @@ def refund(execution: Execution, order: Order) -> Fee:
 
 
 def price_before(execution: Execution, at: datetime) -> int | None:
-    """The price before the trade's, if the trade's is still the token's last."""
+    """What a bust records as the token's price: as `trading_undo` determines it."""
     last = TokenPrice.objects.filter(token=execution.token_id).order_by("-number")[:2]
     if len(last) < 2:
         return None
     price, before = last
     is_its = price.source == TokenPrice.Source.TRADE and price.effective_at == at
-    return (
-        before.price_cents if is_its and price.price_cents == execution.price else None
-    )
+    if not is_its or price.price_cents != execution.price:
+        return None
+    others = Execution.objects.filter(token=execution.token_id).extra(where=[STANDS])
+    other = others.exclude(sequence=execution.sequence).order_by("-sequence").first()
+    if other is None or other.at <= before.effective_at:
+        return before.price_cents
+    return other.price if other.price != execution.price else None
 
 
 UNDO = "SELECT * FROM trading_undo(%s, %s, %s, %s, %s)"

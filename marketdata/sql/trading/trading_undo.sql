@@ -1,8 +1,9 @@
 -- Busts a trade whole, once: its units and its cash go back with what each order then
 -- has paid too much in fees, each order gets an event,
--- and the price before it is recorded again if its own is still the token's last. The
--- commit uses an approval where policy asks for one. Returns the numbers of the entry
--- and of the payment, the buyer's event, and its time.
+-- and if its own price is still the token's last, the one before it is recorded anew:
+-- that of the last other trade that stands, where no price is newer. The commit uses an
+-- approval where policy asks for one. Returns the numbers of the entry and of the
+-- payment, the buyer's event, and its time.
 -- called by: application
 -- raises: restrict_violation
 -- locks: accounts_cashhead (FOR NO KEY UPDATE), issuers_ledgeraccount (FOR SHARE),
@@ -43,9 +44,12 @@ BEGIN
     SELECT * INTO buy FROM trading_order o WHERE o.id = trade.buy_order_id;
     SELECT * INTO sell FROM trading_order o WHERE o.id = trade.sell_order_id;
     IF trade.sequence IS NULL OR EXISTS (SELECT FROM trading_bust b
-            WHERE b.token_id = of_token AND b.sequence = of_trade) THEN
-        RAISE EXCEPTION 'A bust undoes a trade once: trade % of token %.', of_trade,
-            of_token USING ERRCODE = 'restrict_violation';
+            WHERE b.token_id = of_token AND b.sequence = of_trade)
+        OR EXISTS (SELECT FROM trading_auction a WHERE a.token_id = of_token
+            AND a.fills IS NOT NULL AND a.ended IS NULL) THEN
+        RAISE EXCEPTION 'A bust undoes a trade once, and not while an auction settles: '
+            'trade % of token %.', of_trade, of_token
+            USING ERRCODE = 'restrict_violation';
     END IF;
     PERFORM FROM issuers_tokenledgerhead h WHERE h.token_id = of_token FOR UPDATE;
     PERFORM FROM issuers_ledgeraccount a
@@ -58,13 +62,22 @@ BEGIN
     moved_at := clock_timestamp();
     at := greatest(market.last_at, moved_at);
     event := market.last_event + 1;
-    SELECT before.price_cents INTO restored
+    SELECT CASE WHEN other.at > before.effective_at
+            THEN nullif(other.price, trade.price) ELSE before.price_cents END
+    INTO restored
     FROM issuers_tokenledgerhead h
     JOIN issuers_tokenprice p ON p.token_id = of_token AND p.number = h.last_price
     JOIN issuers_tokenprice before
         ON before.token_id = of_token AND before.number = h.last_price - 1
     JOIN issuers_ledgertransaction l
         ON l.token_id = of_token AND l.seq = trade.ledger_seq
+    LEFT JOIN LATERAL (
+        SELECT x.price, x.at FROM trading_execution x
+        WHERE x.token_id = of_token AND x.sequence <> of_trade AND NOT EXISTS (
+            SELECT FROM trading_bust b
+            WHERE b.token_id = x.token_id AND b.sequence = x.sequence)
+        ORDER BY x.sequence DESC LIMIT 1
+    ) other ON TRUE
     WHERE h.token_id = of_token AND p.source = 'TRADE'
         AND p.effective_at = l.effective_at AND p.price_cents = trade.price;
     SELECT h.last_seq + 1 INTO entry FROM issuers_tokenledgerhead h

@@ -4,9 +4,10 @@ import pytest
 from django.db import DatabaseError, transaction
 
 from issuers.models import Token
+from issuers.register.models import TokenPrice
 from marketdata.books.current_books import read_books
 from marketdata.models import Trade
-from marketdata.trading import market, phases, uncrossing
+from marketdata.trading import busts, market, phases, uncrossing
 from marketdata.trading.clock import Clock
 from marketdata.trading.errors import MarketClosed
 from marketdata.trading.fees import Terms
@@ -199,6 +200,8 @@ def test_a_large_auction_binds_first_and_settles_step_by_step(
             OpenOrders().hold([two.token.pk])
         with pytest.raises(DatabaseError, match="not halted"), transaction.atomic():
             phases.change_phase(two.token.pk, "HALTED", asker(), "News")
+        with pytest.raises(LockTimeout):
+            busts.bust(two.token.pk, 1, "Oops", asker(), "")
         assert not Trade.objects.filter(token=two.token).exists()
         assert breaches_but_of_the_replay() == []
         is_left = phases.uncross_due()
@@ -315,4 +318,24 @@ def test_a_call_that_is_halted_goes_on_as_another_call(two: Two, one_person: Non
     end_call(two.token)
     assert phase_of(two.token) == "CONTINUOUS"
     assert book_of(two.token) == ([(102, 4)], [])
+    assert breaches() == []
+
+
+def test_a_price_stays_the_last_until_all_trades_of_its_auction_are_busted(
+    two: Two, one_person: None
+):
+    placed(two.token, sell(two.seller, 1, 105))
+    placed(two.token, buy(two.buyer, 1, 105))
+    call(two.token)
+    for price in (98, 99):
+        placed(two.token, sell(two.seller, 3, price))
+    placed(two.token, buy(two.buyer, 6, 102))
+    end_call(two.token)
+    last = TokenPrice.objects.filter(token=two.token).order_by("-number")
+    found = []
+    for trade in (3, 2):
+        busts.bust(two.token.pk, trade, "Oops", asker(), "")
+        found.append(last.values_list("price_cents", flat=True)[0])
+    as_committed()
+    assert found == [102, 105]
     assert breaches() == []
