@@ -257,5 +257,6 @@ POSTINGS = f"""
     JOIN issuers_ledgerposting p ON p.token_id = b.token_id AND p.account_id = l.id
     JOIN issuers_ledgertransaction x ON x.token_id = p.token_id AND x.seq = p.seq
     WHERE a.id = %(account)s AND x.effective_at < %(ends)s
+        AND (a.status <> 'CLOSED' OR x.effective_at <= a.updated_at)
     ORDER BY t.symbol, p.seq, p.leg
 """

@@ -32,7 +32,13 @@ from marketdata.trading.models import DocumentKind, Execution, IssuedDocument
 from partnerapi.core.database import rows_of
 from partnerapi.operations.tasks import issue_documents
 from partnerapi.sandbox.data.approvals import approved_grant, approved_key
-from tests.approved import WHY, asker, carry_out_requests, file_and_approve
+from tests.approved import (
+    WHY,
+    asker,
+    carry_out_requests,
+    file_and_approve,
+    partner_of,
+)
 from tests.characters import Ask, World
 from tests.marketdata.trading.trading import (
     approved_tariff,
@@ -313,6 +319,26 @@ def test_a_statement_has_units_of_tokens_that_its_partner_may_see(world: World):
         granted.pk: {public.symbol, private.symbol},
     }
     assert not IssuedDocument.objects.filter(account=hidden).exists()
+
+
+@pytest.mark.django_db
+def test_the_statement_of_an_account_has_units_until_its_closing(world: World):
+    token = new_market(100)
+    account, seller = new_clients(1, world.partner) + new_clients(1)
+    give(token, {seller: 5})
+    deposit(account, 100)
+    placed(token, sell(seller, 1, 100))
+    placed(token, buy(account, 1, 100))
+    account.change_status("CLOSED", partner_of(account), None)
+    give(token, {account: 30})
+    as_committed()
+    moved_back(120)
+    tamper("UPDATE accounts_account SET updated_at = updated_at - interval '120 days'")
+    since = timezone.now().date() - timedelta(days=220)
+    stated = issued_since(since)[DocumentKind.STATEMENT]
+    [said] = [one for one in stated if one["accountID"] == f"Account|{account.pk}"]
+    assert [one["after"] for one in said["units"]] == [1]
+    assert [one["units"] for one in said["unitEntries"]] == [1]
 
 
 def test_a_statement_sums_every_kind_of_entry():
