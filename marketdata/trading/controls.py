@@ -98,12 +98,21 @@ def fire_due() -> int:
 
 
 def sweep(orders: QuerySet[Order], reason: OrderStatusReason | str, actor: str) -> int:
-    """End the OPEN orders among these, a market and a transaction at a time."""
+    """End the OPEN orders among these, a market and a transaction at a time.
+
+    Raises:
+        LockTimeout: an auction that settles holds some; those of other markets ended.
+    """
     found = orders.order_by().filter(status=OrderStatus.OPEN)
-    ended = 0
+    ended, held = 0, None
     for token in sorted(set(found.values_list("token", flat=True))):
         ids = [*found.filter(token=token).values_list("pk", flat=True)]
-        ended += len(market.cancel_each(token, ids, reason, actor))
+        try:
+            ended += len(market.cancel_each(token, ids, reason, actor))
+        except LockTimeout as error:
+            held = error
+    if held is not None:
+        raise held
     return ended
 
 

@@ -33,6 +33,7 @@ from partnerapi.core.errors import (
     PartnerAPIError,
     RequestTimeout,
 )
+from partnerapi.core.lock_waits import LockTimeout
 from partnerapi.core.postgresql.faults import took_too_long
 from partnerapi.graphql.cost import MUTATION, OBJECT, Cost, Field
 from partnerapi.graphql.relay import key_of
@@ -318,8 +319,9 @@ LOCKS = (
     "nothing happened, and you can retry it."
 )
 BLOCK_STANDS = (
-    "The block stands, but the wait for a lock or a statement took too long, and some "
-    "orders are still open; send the same request again to cancel them."
+    "The block stands, but the wait for a lock or a statement took too long, or an "
+    "auction settles, and some orders are still open; send the same request again to "
+    "cancel them."
 )
 SELECTION = (
     f"The selection may cost at most {MOST_POINTS} points, because other orders wait "
@@ -504,7 +506,7 @@ class Mutation(graphene.ObjectType):
             block(caller, account, token)
         try:
             return [Cancelled(sweep(orders, *by), True)]
-        except OperationalError as error:
-            if not took_too_long(error):
+        except (OperationalError, LockTimeout) as error:
+            if isinstance(error, OperationalError) and not took_too_long(error):
                 raise
             raise RequestTimeout(BLOCK_STANDS, outcome="PARTLY_COMMITTED") from error

@@ -16,7 +16,7 @@ from accounts.accounts.models import Account
 from accounts.approvals.models import ApprovalKind
 from accounts.keys.models import Partner
 from issuers.models import Token
-from marketdata.trading import controls, locked, market
+from marketdata.trading import controls, locked, market, phases, uncrossing
 from marketdata.trading.errors import OrdersBlocked
 from marketdata.trading.models import Order, OrderBlock
 from partnerapi.core.database import value_of
@@ -28,6 +28,7 @@ from partnerapi.sandbox.data.approvals import (
 from tests.api.test_orders import CHECK, PLACE, Trading, once, trading
 from tests.approved import asker
 from tests.characters import Answer, Ask, World
+from tests.marketdata.trading.test_calls import OVER
 from tests.marketdata.trading.test_clock import running
 from tests.marketdata.trading.trading import (
     as_committed,
@@ -39,6 +40,7 @@ from tests.marketdata.trading.trading import (
     new_partner,
     place,
     placed,
+    sell,
 )
 from tests.owner import tamper
 from tests.threads import in_threads
@@ -296,6 +298,34 @@ def test_the_clock_fires_a_timer():
     controls.cancel_after(account.partner_id, 1, account.partner.login)
     with running():
         until(lambda: Order.objects.get(pk=order.pk).status == "CANCELLED")
+
+
+def test_a_block_ends_what_no_auction_holds(
+    trading: Trading, partner: Ask, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(uncrossing, "FILLS", 1)
+    buyer, seller = trading.buyer, trading.seller
+    held = trading.token
+    phases.change_phase(held.pk, "CALL", asker())
+    placed(held, sell(seller, 1, 100))
+    placed(held, sell(seller, 1, 100))
+    bound = placed(held, buy(buyer, 2, 100))
+    other = new_market()
+    assert held.pk < other.pk
+    rests = placed(other, buy(buyer, 1, 100))
+    as_committed()
+    tamper(OVER)
+    assert uncrossing.end(held.pk)
+    [error] = once(partner, CANCEL, block=True).errors
+    found = error["extensions"]
+    assert (found["code"], found["outcome"]) == ("TIMEOUT", "PARTLY_COMMITTED")
+    for order, status in ((bound, "OPEN"), (rests, "CANCELLED")):
+        order.refresh_from_db()
+        assert order.status == status
+    assert OrderBlock.objects.filter(released_at=None).count() == 1
+    while phases.uncross_due():
+        pass
+    as_committed()
 
 
 @COMMITS
