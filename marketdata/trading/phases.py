@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 
 from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
@@ -127,21 +127,25 @@ auction."""
 
 
 def uncross_due() -> bool:
-    """Take a step of each auction that is due; whether one has more to take."""
+    """Take a step of each auction that is due; whether one has more to take.
+
+    One that the database refuses waits, and the others go on.
+    """
     is_left = False
     for token_id in uncrossing.due():
         try:
             with name_locked_row():
                 is_left |= uncrossing.end(token_id)
-        except LockTimeout as refusal:
-            logger.error("An auction waits: %s", refusal)
+        except (LockTimeout, IntegrityError) as refusal:
+            logger.error("The auction of %s waits: %s", token_id, refusal)
     return is_left
 
 
 def move_due() -> int:
     """Move the markets whose next phase is due; return their number.
 
-    A session that nothing opened before its end is left out.
+    A session that nothing opened before its end is left out. A move that the database
+    refuses waits, and the others go on.
     """
     moved = 0
     at = value_of("SELECT clock_timestamp()")
@@ -151,7 +155,7 @@ def move_due() -> int:
         try:
             with name_locked_row():
                 moved += move(market.token_id)
-        except LockTimeout as refusal:
+        except (LockTimeout, IntegrityError) as refusal:
             logger.error(
                 "The market of %s did not change phase: %s", market.token, refusal
             )

@@ -339,3 +339,29 @@ def test_a_price_stays_the_last_until_all_trades_of_its_auction_are_busted(
     as_committed()
     assert found == [102, 105]
     assert breaches() == []
+
+
+def test_an_auction_that_a_rule_holds_up_stops_no_other(
+    two: Two, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setattr(uncrossing, "FILLS", 1)
+    approved_rule(two.token, "MAX_BALANCE", {"units": 10})
+    call(two.token)
+    crowded(two, 5)
+    as_committed()
+    other = Two()
+    call(other.token)
+    placed(other.token, sell(other.seller, 4, 98))
+    placed(other.token, buy(other.buyer, 4, 102))
+    tamper(OVER)
+    assert uncrossing.end(two.token.pk)
+    as_committed()
+    # Between two steps its buyer gets units, and may have no more.
+    give(two.token, {two.buyer: 1})
+    while phases.uncross_due():
+        pass
+    as_committed()
+    assert "MAX_BALANCE_EXCEEDED" in caplog.text
+    assert (phase_of(two.token), phase_of(other.token)) == ("CALL", "CONTINUOUS")
+    assert units(two.token, two.buyer) == (9, 0)
+    assert units(other.token, other.buyer) == (4, 0)
