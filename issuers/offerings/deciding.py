@@ -29,7 +29,7 @@ from issuers.offerings.models import (
 )
 from issuers.register import ledger
 from issuers.register.approvals import token_facts, token_links
-from partnerapi.core.database import execute, rows_of, value_of
+from partnerapi.core.database import constraint_of, execute, rows_of, value_of
 from partnerapi.core.lock_waits import name_locked_row
 from partnerapi.core.money import euros
 
@@ -59,6 +59,11 @@ def offering_content(
             "terms": terms_of(offering).content(),
         }
     if step == PRICE:
+        floor, cap = offering.prices
+        if price is None or not floor <= price <= cap:
+            raise OfferingRefused(
+                f"The price is between {euros(floor)} and {euros(cap)}."
+            )
         return of | {"cents": price, "before": offering.price}
     if step == ALLOT:
         shares = shares_of(offering, book_of(offering))
@@ -178,10 +183,18 @@ def moved(statement: str, arguments: list[Any]) -> Offering:
     try:
         [offering] = Offering.objects.raw(statement, arguments)
     except IntegrityError as error:
-        if "ledger_balance_after_is_not_negative" in str(error):
-            raise NotApproved("The treasury has fewer units than allotted.") from None
-        raise NotApproved(sentence(error)) from None
+        said = BROKEN.get(constraint_of(error) or "", sentence(error))
+        raise NotApproved(said) from None
     return offering
+
+
+BROKEN: Mapping[str, str] = {
+    "ledger_balance_after_is_not_negative": (
+        "The treasury has fewer units than allotted."
+    ),
+    "offering_under_way_is_one_of_its_token": "The token has an offering under way.",
+}
+"""What a step would break, by constraint."""
 
 
 def close_due(at: datetime) -> int:

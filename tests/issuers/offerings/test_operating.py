@@ -222,3 +222,25 @@ def test_staff_read_why_an_approved_draft_does_not_open():
     assert "units that the issuer has or may mint: 100 of 99" in answer.content.decode()
     offering.refresh_from_db()
     assert offering.status == "DRAFT"
+
+
+def test_a_price_outside_the_band_is_not_requested():
+    offering = opened(rule="BOOK", price=None, floor=500, cap=1_500)
+    [account] = new_clients(1)
+    deposit(account, 100_000)
+    subscribe(offering, account, 50, 1_000)
+    close(offering)
+    ana: Client = member("ana", "view_offering", "file_offering")
+    asked = {"offering": str(offering.pk), "step": "PRICE", "reason": "Book"}
+    answer = ana.post("/admin/ask/offering/", asked | {"price": "15.01"})
+    assert "The price is between €5.00 and €15.00." in answer.content.decode()
+    assert not ApprovalRequest.objects.filter(content__step="PRICE").exists()
+    answer = ana.post("/admin/ask/offering/", asked | {"price": "15"})
+    assert answer.status_code == 302
+
+
+def test_a_second_offering_of_a_token_does_not_open():
+    token = opened().token
+    drafted = draft(token, terms(), asker())
+    with pytest.raises(NotApproved, match="has an offering under way"):
+        carry(ApprovalKind.OFFERING, deciding.offering_content(drafted, deciding.OPEN))
