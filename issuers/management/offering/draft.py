@@ -111,8 +111,8 @@ examples:
             with writing(dry_run):
                 drafted = draft(token, terms, who)
         except IntegrityError as error:
-            broken = (constraint_of(error) or str(error)).replace("_", " ")
-            raise CommandError(f"Not drafted: {broken}.") from None
+            broken = constraint_of(error) or str(error).splitlines()[0].rstrip(".")
+            raise CommandError(f"Not drafted: {broken.replace('_', ' ')}.") from None
         if dry_run:
             return f"An offering of {symbol} would be drafted{DRY_RUN}"
         return f"Drafted offering {drafted.pk} of {symbol}."

@@ -56,6 +56,10 @@ BEGIN
         RAISE EXCEPTION 'An offering names documents that exist.'
             USING ERRCODE = 'restrict_violation';
     END IF;
+    IF written.fee_bps * (10000 + written.vat_bps) > 10000 * 10000 THEN
+        RAISE EXCEPTION 'The fee of an offering and its tax are within the proceeds.'
+            USING ERRCODE = 'restrict_violation';
+    END IF;
     RETURN written;
 END $$;
 REVOKE ALL ON FUNCTION public.offerings_draft(text, uuid, uuid, jsonb) FROM PUBLIC;

@@ -101,6 +101,8 @@ def test_an_offering_is_run_by_commands():
 def test_terms_that_contradict_each_other_are_not_drafted():
     with pytest.raises(CommandError, match="price is fixed or from a book"):
         drafted(new_token(), "--price", "1000", "--floor", "5")
+    with pytest.raises(CommandError, match=r"its tax are within the proceeds\.$"):
+        drafted(new_token(), "--price", "1000", "--fee", "9000", "--vat", "2000")
     with pytest.raises(CommandError, match="There is no offering"):
         run("show", str(UUID(int=0)))
 
