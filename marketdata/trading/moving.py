@@ -27,19 +27,27 @@ def is_due(market: Market | Book, at: datetime) -> bool:
         market.next_phase_at is not None
         and market.next_phase_at <= at
         and market.phase != Phase.CALL
-        and (market.next_phase == Phase.CLOSED or market.session.is_open(at))
+        and (due_phase(market, at) == Phase.CLOSED or market.session.is_open(at))
     )
+
+
+def due_phase(market: Market | Book, at: datetime) -> str | None:
+    """The phase that follows by the clock: a call missed in its session is left out."""
+    is_past = market.phase == Phase.CONTINUOUS and not market.session.is_open(at)
+    return Phase.CLOSED if is_past else market.next_phase
 
 
 def move(token_id: UUID) -> str | None:
     """Move a market if it is still due under its lock; return the phase."""
     with transaction.atomic():
         book = locked.books([token_id])[token_id]
-        if not is_due(book, value_of("SELECT clock_timestamp()")):
+        at = value_of("SELECT clock_timestamp()")
+        if not is_due(book, at):
             return None
-        execute(CHANGE, [token_id, book.next_phase, "", CLOCK])
+        phase = due_phase(book, at)
+        execute(CHANGE, [token_id, phase, "", CLOCK])
     transaction.on_commit(partial(notify, token_id))
-    return book.next_phase
+    return phase
 
 
 def catch_up(token_id: UUID) -> None:

@@ -64,7 +64,8 @@ BEGIN
     END IF;
     IF changed_by = 'market' THEN
         IF (CASE market.phase WHEN 'CALL' THEN auction.settled = auction.fills
-            ELSE market.next_phase = wanted AND market.next_phase_at <= changed_at END)
+            ELSE market.next_phase_at <= changed_at AND (market.next_phase = wanted
+                OR wanted = 'CLOSED' AND market.session_ends_at <= changed_at) END)
             IS NOT TRUE THEN
             RAISE EXCEPTION 'A market enters its next phase by the clock, once that is '
                 'due: it is not %.', wanted USING ERRCODE = 'restrict_violation';

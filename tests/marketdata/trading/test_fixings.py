@@ -130,6 +130,30 @@ def test_a_continuous_market_with_fixings_calls_five_minutes_before(two: Two):
     assert breaches() == []
 
 
+def test_a_session_that_ended_before_its_call_began_closes_the_market(two: Two):
+    trade_by(two.token, "BOTH", 1)
+    order = placed(two.token, sell(two.seller, 4, 98, time_in_force="DAY"))
+    as_committed()
+    hours = (
+        f"session_opens = '{around(-5)}', session_closes = '{around(-1)}',"
+        f" fixings = ARRAY['{around(-2)}'::time]"
+    )
+    tamper(
+        f"UPDATE trading_market SET {hours},"
+        " next_phase_at = clock_timestamp() - interval '2 hours',"
+        " session_ends_at = clock_timestamp() - interval '1 hour'",
+        f"UPDATE trading_marketparameters SET {hours} WHERE model = 'BOTH'",
+        "UPDATE trading_order SET expires_at = clock_timestamp()",
+    )
+    assert phases.move_due() == 1
+    as_committed()
+    market = Market.objects.get(token=two.token)
+    order.refresh_from_db()
+    assert (market.phase, market.next_phase) == ("CLOSED", "CONTINUOUS")
+    assert order.status == "EXPIRED"
+    assert breaches() == []
+
+
 def test_the_clock_alone_ends_a_call(two: Two):
     trade_by(two.token, "FIXING", 1)
     tamper(OVER)
