@@ -250,9 +250,9 @@ class MoveWithdrawal:
         account = withdrawal.cash_account.account
         if withdrawal.status != BEFORE[status]:
             raise Superseded(CHANGED)
-        is_held = account is not None and account.status != Account.Status.ACTIVE
-        if status == Status.APPROVED and is_held:
-            raise Superseded("The account is not ACTIVE.")
+        is_active = account is None or account.status == Account.Status.ACTIVE
+        if account and status == Status.APPROVED and not is_active:
+            raise Superseded(f"The account is {account.status}, and not ACTIVE.")
         return withdrawal, status
 
 

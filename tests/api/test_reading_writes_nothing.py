@@ -19,6 +19,7 @@ from partnerapi.webhooks.signing import new_secret
 from tests.api.test_orders import CHECK
 from tests.approved import approved_rule
 from tests.characters import Ask, new_world
+from tests.issuers.offerings import offerings
 from tests.marketdata.trading.trading import (
     buy,
     deposit,
@@ -118,8 +119,11 @@ def test_a_dry_run_of_a_mutation_locks_nothing_and_answers_as_the_mutation():
     approved_rule(token, "MAX_BALANCE", {"units": 100})
     resting = placed(token, buy(buyer, 10, 3_400))
     placed(token, sell(seller, 10, 3_500))
+    subscription = offerings.subscribe(offerings.opened(), buyer, 5)
     key, token_of_key = approved_key(world.partner, list(Scope))
     of_example = {
+        "018595c2-0a80-7c1e-935a-71ad74b961aa": offerings.opened().pk,
+        "0198b2c6-7a21-7c40-8e15-2d9f4b6a8c01": subscription.pk,
         "0198b2c7-2b4d-7f31-9c05-6a1e8d3b7f42": endpoint_of(key),
         "0187ae1f-56e3-7218-a6ce-8fa1fc06110a": buyer.pk,
         "018631cf-ecdb-7596-bdf4-50ccb574cd30": other.pk,

@@ -14,6 +14,7 @@ from threading import Event, Thread
 from time import perf_counter
 from typing import Any
 
+from tests.benchmarks.yardstick import yardstick
 from tests.installation import throw_away_installation
 
 CLIENTS, LIST = 200, 100
@@ -147,4 +148,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with yardstick():
+        sys.exit(main())

@@ -17,6 +17,7 @@ from time import perf_counter, process_time
 from rich.console import Console
 from rich.table import Table
 
+from tests.benchmarks.yardstick import yardstick
 from tests.installation import throw_away_installation
 
 MOST_SECONDS = 10.0
@@ -161,4 +162,5 @@ def run(count: int) -> int:
 
 
 if __name__ == "__main__":
-    main()
+    with yardstick():
+        main()

@@ -48,7 +48,8 @@ query ($after: String) { token(symbol: "LUM") {
   list: transactions(first: 2, after: $after) {
     nodes { id sequence kind amount effectiveAt supplyAfter heldAfter holdersAfter
       chainReference reverses sourceBefore targetBefore lineVersion privateDigest
-      previousDigest token { id } source { id user { id } } target { id user { id } } }
+      previousDigest reason token { id }
+      source { id user { id } } target { id user { id } } }
     pageInfo { hasNextPage endCursor }
 } } }
 """

@@ -182,7 +182,8 @@ def test_no_default_of_the_role_makes_a_session_use_snapshots():
 UNJUDGED = re.compile(
     r"accounts_(apikey|country|desknotice|holderimport|partner|pepper|staffnotice)$|auth_group$|"
     r"axes_|django_|issuers_(delivery(job|step)|document|holder(commitment|salt)|holding(page|tree)|"
-    r"legacyimport|state(d|ment)\w*|witness(key)?)$|marketdata_fix|"
+    r"legacyimport|recordinstant|state(d|ment)\w*|witness(key)?)$|"
+    r"marketdata_(conformancereport|fix\w*)$|"
     r"partnerapi_|"
     r"trading_clocklease$"
 )

@@ -137,6 +137,7 @@ NOT_STATED = {
     },
     "they are derived from what is stated, and verify compares them": {
         "accounts_account", "accounts_cashaccount", "accounts_cashhead",
+        "issuers_issuercash",
         "accounts_investorprofile", "accounts_soleamount", "accounts_staffchange",
         "accounts_total", "accounts_totalchange", "issuers_articletocome",
         "issuers_eventcount", "issuers_eventhead", "issuers_holderbalance",
@@ -144,7 +145,9 @@ NOT_STATED = {
         "issuers_ledgeraccount", "issuers_ledgerposting", "issuers_tokenledgerhead",
         "issuers_unnumberedevent", "marketdata_bookchange", "marketdata_booklevel",
         "marketdata_booksnapshot", "marketdata_orderbookhead",
-        "marketdata_tradingday", "trading_canceltimer", "trading_execution",
+        "issuers_offering", "issuers_subscription", "marketdata_tradingday",
+        "trading_auction", "trading_auctionfill", "trading_canceltimer",
+        "trading_execution",
         "trading_executionfee", "trading_orderfee",
         "trading_market", "trading_order", "trading_registertold",
     },
@@ -172,7 +175,7 @@ NOT_STATED = {
         "partnerapi_idempotencyrecord", "partnerapi_importjob", "partnerapi_jobrun",
         "partnerapi_requestcount", "partnerapi_webhookdelivery",
         "partnerapi_webhookendpoint", "partnerapi_webhooklease",
-        "trading_clocklease", "trading_refusedorder",
+        "trading_clocklease", "trading_issueddocument", "trading_refusedorder",
     },
 }  # fmt: skip
 

@@ -21,6 +21,8 @@ KNOWN = {
     "RETURN QUERY EXECUTE returns it",
     ("erasure_rows", "text type variable is not sanitized"):
     "the texts are those of erasure_places, which are constants",
+    ("offerings_settle", "target type is different type than source type"):
+    "an empty array is a text before it gets its type",
     ("register_instant", "control reached end of function without RETURN"):
     "it loops until it returns",
 }  # fmt: skip
@@ -72,7 +74,8 @@ def administrator(db: None) -> Iterator[psycopg.Connection]:
 def test_plpgsql_check_finds_nothing(administrator: psycopg.Connection):
     found = administrator.execute(JUDGED, {"name": ""})
     said = {(name, message): where for name, message, where in found}
-    assert said.keys() == KNOWN.keys(), said
+    assert {k: w for k, w in said.items() if k not in KNOWN} == {}
+    assert said.keys() == KNOWN.keys()
 
 
 @pytest.mark.parametrize(

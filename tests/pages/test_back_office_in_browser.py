@@ -446,7 +446,7 @@ def test_a_line_of_the_log_opens_with_the_keyboard(readable, running_server):
     line.locator("summary").press("Enter")
     line.get_by_role("columnheader", name="Before").wait_for()
     found = [*faults()]
-    page.get_by_role("link", name="Older").press("Enter")
+    page.get_by_role("link", name="Older", exact=True).press("Enter")
     page.get_by_role("link", name="Newest").wait_for()
     page.get_by_label("Kind").select_option("Sign-ins")
     page.get_by_role("button", name="Show").press("Enter")

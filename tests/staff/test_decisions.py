@@ -255,7 +255,7 @@ def payout(world: World, ana: Client) -> ApprovalRequest:
     offering = allotted()
     offerings.settle(offering)
     return asked_on_page(
-        ana, "payout", issuer=str(offering.token.issuer_id), amount="200",
+        ana, "payout", issuer=offering.token.issuer.slug, amount="200",
         payee="Lumarelle SA", iban="FR76 3000 6000 0112 3456 7890 189",
     )  # fmt: skip
 

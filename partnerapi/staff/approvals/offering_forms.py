@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 
 from accounts.payments.iban import WrongIban, checked_iban, sepa_name
+from issuers.models import Issuer
 from issuers.offerings.deciding import (
     PRICE,
     TITLES,
@@ -24,6 +25,7 @@ from issuers.offerings.models import (
 from issuers.offerings.paying import payout_content, payout_title
 from partnerapi.core.form_fields import EurosField
 from partnerapi.staff.approvals.asking import AskForm
+from partnerapi.staff.picking import Picker
 
 
 class OfferingForm(AskForm):
@@ -73,12 +75,19 @@ class SettlementForm(AskForm):
 
 class PayoutForm(AskForm):
     field_order = ["issuer", "amount", "payee", "iban"]
-    issuer = forms.ModelChoiceField(
-        queryset=IssuerCash.objects.select_related("issuer"), label="Company"
+    issuer = forms.CharField(
+        label="Issuer", max_length=100, help_text="Slug", widget=Picker("issuer")
     )
     amount = EurosField(label="Amount, €", min_value=0, max_digits=14, decimal_places=2)
     payee = forms.CharField(label="Payee", max_length=70)
     iban = forms.CharField(label="IBAN", max_length=42)
+
+    def clean_issuer(self) -> Issuer:
+        slug = self.cleaned_data["issuer"].strip()
+        held = IssuerCash.objects.select_related("issuer").filter(issuer__slug=slug)
+        if cash := held.first():
+            return cash.issuer
+        raise forms.ValidationError(f"No issuer {slug} holds cash here.")
 
     def content_and_title(self) -> tuple[Mapping[str, Any], str]:
         asked = self.cleaned_data
@@ -86,6 +95,6 @@ class PayoutForm(AskForm):
             iban = checked_iban(asked["iban"])
         except WrongIban as error:
             raise forms.ValidationError({"iban": f"Not valid: {error}."}) from None
-        issuer, cents = asked["issuer"].issuer, int(100 * asked["amount"])
+        issuer, cents = asked["issuer"], int(100 * asked["amount"])
         content = payout_content(issuer, cents, sepa_name(asked["payee"]), iban)
         return content, payout_title(issuer, cents)

@@ -109,7 +109,9 @@ class Floor:
         """Another session holds the market meanwhile."""
         with transaction.atomic():
             with connection.cursor() as cursor:
-                cursor.execute("SELECT FROM trading_lock(%s)", [[self.token.pk]])
+                cursor.execute(
+                    "SELECT FROM trading_lock_markets(%s)", [[self.token.pk]]
+                )
             yield
 
     def begin(self, send: Callable[..., Answer], *arguments: Any) -> Future[Answer]:
