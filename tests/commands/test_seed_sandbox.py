@@ -54,7 +54,7 @@ CASH = (
     "accounts_cashposting, accounts_cashhead, accounts_cashtransaction,"
     " accounts_bankline, accounts_bankstatement, accounts_payee, accounts_paymentorder,"
     " accounts_paymentfile, accounts_withdrawal,"
-    " accounts_cashaccount"
+    " accounts_cashaccount, issuers_issuercash, issuers_subscription, issuers_offering"
 )
 OPEN_CASH = (
     "WITH opened AS (INSERT INTO accounts_cashaccount (kind)"
@@ -270,8 +270,9 @@ def test_an_older_sandbox_is_given_its_accounts(seeded):
     tamper(OPEN_CASH, guarded=True)
     User.objects.filter(is_staff=True).delete()
     again = seed()
-    # Clients are given units anew.
-    assert again.pop("ledgerEntries") == seeded["ledgerEntries"] + 320
+    # Clients are given units anew, and the offering that settled sells its own.
+    assert again.pop("ledgerEntries") == seeded["ledgerEntries"] + 320 + 4
+    assert again.pop("prices") == seeded["prices"] + 1
     assert again.items() <= (seeded | {"keys": {}}).items()
     assert fingerprint() == before
 
@@ -280,6 +281,7 @@ def test_an_older_sandbox_is_given_its_registers(seeded):
     before = fingerprint()
     tamper(
         *WITHOUT_MARKETS,
+        "TRUNCATE issuers_subscription, issuers_offering",
         "UPDATE issuers_legacyshareholder SET status = 'PENDING', token_id = NULL,"
         " delivered_at = NULL, delivered_by = NULL, ledger_seq = NULL",
         "DELETE FROM issuers_ledgertransaction",
