@@ -89,7 +89,8 @@ class Shapes:
             selections.append(selection)
             if isinstance(selection, FieldNode) and self.chance(0.06):
                 selections.append(self.repeated(selection))
-        if self.chance(0.15):
+        # A type without scalars has no fields left at the greatest depth.
+        if not selections or self.chance(0.15):
             typename = FieldNode(name=NameNode(value="__typename"))
             selections.insert(self.random.randint(0, len(selections)), typename)
         selection_set.selections = tuple(self.regrouped(selections, parent))
