@@ -17,6 +17,8 @@ import issuers.schema.investors
 import issuers.schema.offerings
 import issuers.schema.proofs
 import issuers.schema.queries
+import issuers.schema.subscribing
+import issuers.schema.subscriptions
 import issuers.schema.witnesses
 import marketdata.schema
 import marketdata.trading.schema.checkpoints
@@ -50,6 +52,7 @@ NODES = (
     accounts.accounts.schema.NODES
     | issuers.schema.offerings.NODES
     | issuers.schema.queries.NODES
+    | issuers.schema.subscriptions.NODES
     | marketdata.trading.schema.documents.NODES
     | marketdata.trading.schema.orders.NODES
     | partnerapi.exports.schema.NODES
@@ -124,6 +127,7 @@ class Query(
     marketdata.trading.schema.refused.Query,
     marketdata.trading.schema.listings.Query,
     issuers.schema.compliance.Query,
+    issuers.schema.subscribing.Query,
     issuers.schema.offerings.Query,
     issuers.schema.proofs.Query,
     partnerapi.exports.schema.Query,
@@ -143,7 +147,7 @@ class Mutation(
     marketdata.trading.schema.mutations.Mutation,
     marketdata.trading.schema.controls.Mutation,
     issuers.schema.investors.Mutation,
-    issuers.schema.offerings.Mutation,
+    issuers.schema.subscribing.Mutation,
     issuers.schema.witnesses.Mutation,
     accounts.applicants.schema.Mutation,
     accounts.accounts.schema.Mutation,
@@ -161,7 +165,7 @@ extend(
     positions=marketdata.trading.schema.positions.POSITIONS,
     orders=marketdata.trading.schema.orders.ACCOUNT_ORDERS,
     executions=marketdata.trading.schema.orders.ACCOUNT_EXECUTIONS,
-    subscriptions=issuers.schema.offerings.ACCOUNT_SUBSCRIPTIONS,
+    subscriptions=issuers.schema.subscriptions.ACCOUNT_SUBSCRIPTIONS,
     investor=issuers.schema.investors.INVESTOR,
     cash=accounts.cash.schema.CASH,
     cash_entries=accounts.cash.schema.CASH_ENTRIES,
