@@ -38,8 +38,8 @@ class MissingHolders(Exception):
 class Book:
     """A market under the lock of its book's head, with its last numbers.
 
-    What follows `last_at` is read for orders only. `is_over`: it is in a call that
-    takes orders no more.
+    `last_price` and `is_over` are read for orders only. `is_over`: it is in a call that
+    no longer takes orders.
     """
 
     token_id: UUID
@@ -66,21 +66,15 @@ class Book:
     most_units: int | None
     dynamic_band_bps: int
     model: str
-    fixings: list[time]
     last_price: int | None = None
     is_over: bool = False
 
     @classmethod
     def of(cls, token_id: UUID, fields: Sequence[Any], more: Sequence[Any]) -> "Book":
-        """The parameters after the first ones come as JSON."""
-        holidays, *middle, fixings = more
-        values: list[Any] = [
-            *fields,
-            frozenset(map(date.fromisoformat, holidays)),
-            *middle,
-            [time.fromisoformat(text) for text in fixings],
-        ]
-        return cls(token_id, *values)
+        """`more` are parameters from JSON; the last, the fixings, are not kept."""
+        holidays, *others, _ = more
+        values: list[Any] = [*fields, frozenset(map(date.fromisoformat, holidays))]
+        return cls(token_id, *values, *others)
 
     @property
     def band(self) -> tuple[int, int]:
