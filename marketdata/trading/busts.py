@@ -22,7 +22,7 @@ from marketdata.trading.errors import NotTradable
 from marketdata.trading.fees import NO_FEE, Fee
 from marketdata.trading.market import is_bound
 from marketdata.trading.models import Bust, Execution, Order, OrderFee, OrderSide
-from marketdata.trading.moving import STANDS
+from marketdata.trading.moving import standing
 from partnerapi.core.database import execute
 from partnerapi.core.errors import PartnerAPIError
 from partnerapi.core.lock_waits import LockTimeout
@@ -133,8 +133,8 @@ def price_before(execution: Execution, at: datetime) -> int | None:
     is_its = price.source == TokenPrice.Source.TRADE and price.effective_at == at
     if not is_its or price.price_cents != execution.price:
         return None
-    others = Execution.objects.filter(token=execution.token_id).extra(where=[STANDS])
-    other = others.exclude(sequence=execution.sequence).order_by("-sequence").first()
+    others = standing(execution.token_id).exclude(sequence=execution.sequence)
+    other = others.first()
     if other is None or other.at <= before.effective_at:
         return before.price_cents
     return other.price if other.price != execution.price else None

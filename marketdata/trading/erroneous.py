@@ -1,4 +1,5 @@
-"""Which trades are clearly erroneous: far from the price before, and requested soon.
+"""The rule of clearly erroneous trades: a price far from the one before, and a request
+soon after the trade.
 
 The shape and the numbers are those of Nasdaq's rule 11890 in regular hours. Staff who
 decide on a bust see both facts; a bust beyond the rule remains their decision.
@@ -6,17 +7,18 @@ decide on a bust see both facts; a bust beyond the rule remains their decision.
 
 from datetime import datetime, timedelta
 
-from marketdata.trading.models import Bust, Execution, Market
+from marketdata.trading.models import Execution, Market
+from marketdata.trading.moving import standing
 from partnerapi.core.money import euros
 
 ASKED_WITHIN = timedelta(minutes=30)
 BASIS_POINTS = 10_000
 LEAST_DISTANCES = ((2_500, 1_000), (5_000, 500), (None, 300))
-"""Up to which price before it, in cents, a trade is how many basis points away."""
+"""By the highest price before, in cents: the basis points from which a trade is far."""
 
 
 def least_distance(before: int) -> int:
-    """Basis points from the price before, in cents, from which on a price is one."""
+    """From how many basis points on a trade is far; `before` is cents."""
     return next(
         least for most, least in LEAST_DISTANCES if most is None or before <= most
     )
@@ -27,12 +29,9 @@ def is_far(price: int, before: int) -> bool:
 
 
 def price_before(execution: Execution) -> int | None:
-    """Of the last earlier trade that stands; the reference price if there is none."""
-    busted = Bust.objects.filter(token=execution.token_id).values("sequence")
-    earlier = Execution.objects.filter(
-        token=execution.token_id, sequence__lt=execution.sequence
-    ).exclude(sequence__in=busted)
-    last = earlier.order_by("-sequence").values_list("price", flat=True).first()
+    """That of the last earlier trade that stands, else the reference price; cents."""
+    earlier = standing(execution.token_id).filter(sequence__lt=execution.sequence)
+    last = earlier.values_list("price", flat=True).first()
     if last is not None:
         return last
     markets = Market.objects.filter(token=execution.token_id)

@@ -9,6 +9,7 @@ from functools import partial
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from issuers.register.models import TokenLedgerHead
 from marketdata.books.notify import notify
@@ -56,14 +57,15 @@ def catch_up(token_id: UUID) -> None:
         pass
 
 
+def standing(token_id: UUID) -> QuerySet[Execution]:
+    """The trades of a market that stand, the last one first."""
+    found = Execution.objects.filter(token=token_id).extra(where=[STANDS])
+    return found.order_by("-sequence")
+
+
 def reference(token_id: UUID) -> int | None:
     """The price of the last trade that stands, else the token's; cents."""
-    last = (
-        Execution.objects.filter(token=token_id)
-        .extra(where=[STANDS])
-        .order_by("-sequence")
-        .first()
-    )
+    last = standing(token_id).first()
     if last is not None:
         return last.price
     return TokenLedgerHead.objects.values_list("price_cents", flat=True).get(
