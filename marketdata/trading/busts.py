@@ -70,7 +70,7 @@ def undo(
     token_id: UUID, trade: int, reason: str, requested_by: str, approved_by: str
 ) -> Bust:
     locked.books([token_id])
-    if is_bound(token_id):
+    if is_bound([token_id]):
         raise LockTimeout("An auction of the market has not settled yet.")
     writer = Writer([token_id], requested_by)
     execution = (

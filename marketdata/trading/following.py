@@ -34,7 +34,7 @@ class OpenOrders:
     def hold(self, tokens: Collection[UUID]) -> None:
         if tokens:
             market.lock_books(sorted(tokens))
-            if any(market.is_bound(token) for token in tokens):
+            if market.is_bound(tokens):
                 raise LockTimeout("An auction of their orders has not settled yet.")
 
     def follow(self, users: Ids, tokens: Collection[UUID], reason: str) -> None:

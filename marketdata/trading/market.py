@@ -384,7 +384,7 @@ def end_each(
     is_trial: bool = False,
 ) -> list[Order]:
     """End open orders under the locks; without a reason they have expired."""
-    if orders and book.phase == Phase.CALL and is_bound(book.token_id):
+    if orders and book.phase == Phase.CALL and is_bound([book.token_id]):
         raise LockTimeout(
             "The auction is under way: it binds the orders until it has settled."
         )
@@ -408,10 +408,10 @@ def end_each(
     return orders
 
 
-def is_bound(token_id: UUID) -> bool:
-    """Whether fills of an auction are listed that have not all settled."""
+def is_bound(token_ids: Collection[UUID]) -> bool:
+    """Whether an auction of one of the markets has listed fills and not settled all."""
     return Auction.objects.filter(
-        token=token_id, ended=None, fills__isnull=False
+        token__in=token_ids, ended=None, fills__isnull=False
     ).exists()
 
 
