@@ -12,7 +12,7 @@ from typing import Any
 
 from accounts.accounts.models import Account
 from issuers.exports.documents import DocumentTable, TableColumn, euros
-from marketdata.documents.drafts import Draft, Due, Owner, Period, fees
+from marketdata.documents.drafts import Draft, Due, Owner, Period, fees, time_cell
 from marketdata.trading.models import OrderSide
 from partnerapi.core.database import rows_of
 from partnerapi.core.times import to_rfc3339
@@ -156,17 +156,16 @@ def as_trade(row: tuple[Any, ...]) -> dict[str, Any]:
 def cells(trade: Mapping[str, Any]) -> tuple[str, ...]:
     at = trade.get("bustedAt", trade["at"])
     return (
-        f"{at[:10]} {at[11:19]}", trade["token"], f"{trade['trade']:,}",
+        time_cell(at), trade["token"], f"{trade['trade']:,}",
         trade["side"].capitalize(), f"{trade['quantity']:,}", euros(trade["price"]),
         euros(trade["value"]), euros(trade["feeNet"]), euros(trade["feeVat"]),
     )  # fmt: skip
 
 
 def instruments(trades: list[dict[str, Any]]) -> list[tuple[str, ...]]:
-    found = {
-        (t["token"], t["isin"] or "none", t["name"], t["issuer"]): None for t in trades
-    }
-    return sorted(found)
+    return sorted(
+        {(t["token"], t["isin"] or "none", t["name"], t["issuer"]) for t in trades}
+    )
 
 
 ACCOUNTS = """

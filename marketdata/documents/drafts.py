@@ -35,7 +35,7 @@ class Period(NamedTuple):
 
 
 def period_of(kind: str, day: date) -> Period:
-    """The period of a kind of document that has this day."""
+    """The period of a kind of document that includes this day."""
     months = MONTHS.get(DocumentKind(kind))
     if months is None:
         return Period(day, day)
@@ -52,7 +52,7 @@ class Owner(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """`content` is the JSON's own, the rest is for the PDF. Amounts are euro cents."""
+    """`content` is for the JSON, the rest for the PDF. Amounts are euro cents."""
 
     title: str
     content: dict[str, Any]
@@ -66,3 +66,8 @@ Due = tuple[Owner, Callable[[], Draft]]
 
 def fees(net: int, vat: int) -> dict[str, int]:
     return {"net": net, "vat": vat}
+
+
+def time_cell(at: str) -> str:
+    """An RFC 3339 time to the second, for a PDF."""
+    return f"{at[:10]} {at[11:19]}"

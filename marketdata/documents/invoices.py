@@ -32,7 +32,7 @@ WORDS = {PAID: "Fees of trades", CAME_BACK: "Refunds after busts"}
 
 
 def due_invoices(period: Period) -> Iterator[Due]:
-    """Partners whose clients paid fees in the month, or got some back, not invoiced."""
+    """Partners without the invoice, whose clients paid fees or got some back."""
     rows = rows_of(FEES, {"month": period.begins, **period.bounds})
     for partner_id, lines in groupby(rows, lambda row: row[0]):
         found = [as_line(row[1:]) for row in lines]
@@ -109,7 +109,7 @@ def by_rate(lines: list[dict[str, Any]]) -> dict[int, int]:
     return found
 
 
-# A payment's time, which counts, may differ from its trade's by what a commit lasts.
+# The time of the payment counts; its trade's may differ by the length of a commit.
 FEES = """
     SELECT a.partner_id, k.symbol, k.isin, r.vat_bps, f.is_refund, count(*), sum(f.net),
         sum(f.vat)

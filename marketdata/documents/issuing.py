@@ -20,7 +20,7 @@ from marketdata.trading.models import DocumentKind, IssuedDocument
 from partnerapi.core.times import to_rfc3339
 
 LONGEST_COMMIT = timedelta(minutes=10)
-"""After it, what traded in a period has been committed; the database knows it, too."""
+"""By then the trades of a period are committed. `trading_issue_document` judges it."""
 DUE: Mapping[str, Callable[[Period], Iterator[Due]]] = {
     DocumentKind.CONTRACT_NOTE: due_notes,
     DocumentKind.STATEMENT: due_statements,
@@ -51,8 +51,8 @@ def issue_due(
 ) -> Issued:
     """Issue what is due, for as long as `seconds`; a dry run only counts it.
 
-    `since` is a day from whose periods on each is looked at; without it, those from the
-    last issued document of a kind on, or the last period, if there is none.
+    Periods begin with that of the day `since`. Without it, those of a kind begin with
+    that of its last issued document, or with the last period if there is none.
     """
     ends, counts = monotonic() + seconds, dict.fromkeys(DUE, 0)
     for kind, due in DUE.items():
@@ -81,7 +81,7 @@ def periods(kind: str, now: datetime, since: date | None = None) -> Iterator[Per
 def issue(
     kind: str, owner: Owner, period: Period, draft: Draft, now: datetime
 ) -> IssuedDocument:
-    """Keep a document with the next number; where it was issued before, as it was.
+    """Keep a document with the next number; one issued before stays as it was.
 
     Raises:
         IntegrityError: the database refuses it: another process has issued one at the

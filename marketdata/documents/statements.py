@@ -7,7 +7,7 @@ from typing import Any
 
 from accounts.accounts.models import Account
 from issuers.exports.documents import MOST_LINES, DocumentTable, TableColumn, euros
-from marketdata.documents.drafts import Draft, Due, Owner, Period, fees
+from marketdata.documents.drafts import Draft, Due, Owner, Period, fees, time_cell
 from partnerapi.core.database import rows_of
 from partnerapi.core.times import to_rfc3339
 
@@ -47,7 +47,7 @@ KINDS = {
 
 
 def due_statements(period: Period) -> Iterator[Due]:
-    """Accounts with cash entries, or a client with units, and without the statement."""
+    """Accounts without the statement, with cash entries or a client who has units."""
     parameters = {"quarter": period.begins, **period.bounds}
     for partner_id, account_id in rows_of(ACCOUNTS, parameters):
         yield Owner(partner_id, account_id), partial(draft, account_id, period)
@@ -109,7 +109,7 @@ def draft(account_id: Any, period: Period) -> Draft:
                     )
                     for p in positions
                 ],
-            ),  # fmt: skip
+            ),
             shown("Cash entries", CASH, [*map(cash_cells, entries)]),
             shown("Entries of units", MOVED, [*map(unit_cells, moves)]),
         ],
@@ -176,18 +176,16 @@ def units_of(
 
 
 def cash_cells(entry: dict[str, Any]) -> tuple[str, ...]:
-    at = entry["at"]
     return (
-        f"{at[:10]} {at[11:19]}", f"{entry['number']:,}", entry["kind"].capitalize(),
+        time_cell(entry["at"]), f"{entry['number']:,}", entry["kind"].capitalize(),
         entry["reference"] or "", euros(entry["amount"]),
         euros(entry["balanceAfter"]),
     )  # fmt: skip
 
 
 def unit_cells(move: dict[str, Any]) -> tuple[str, ...]:
-    at = move["at"]
     return (
-        f"{at[:10]} {at[11:19]}", move["token"], f"{move['entry']:,}",
+        time_cell(move["at"]), move["token"], f"{move['entry']:,}",
         move["kind"].replace("_", " ").capitalize(), f"{move['units']:+,}",
         f"{move['balanceAfter']:,}",
     )  # fmt: skip

@@ -10,7 +10,7 @@ from accounts.approvals.models import ApprovalKind
 from issuers.models import Token
 from issuers.offerings import deciding, subscriptions
 from issuers.offerings.drafting import OfferingTerms, draft
-from issuers.offerings.models import Offering, UnitSource
+from issuers.offerings.models import REFLECTION_SECONDS, Offering, UnitSource
 from issuers.offerings.subscriptions import Terms
 from marketdata.replay.own_book import PARTNER
 from partnerapi.core.uuids import derived_uuid7
@@ -30,7 +30,7 @@ UNITS, INVESTORS = 5_000, 3
 
 
 def make_offerings() -> bool:
-    """Open one offering, and sell another to its end; False: they are there."""
+    """Open one offering, and sell another to its end; False: there are some already."""
     if Offering.objects.exists():
         return False
     investors = Account.objects.filter(partner__login=PARTNER, status="ACTIVE")
@@ -43,7 +43,9 @@ def make_offerings() -> bool:
     return True
 
 
-def open_one(token: Token, closes: datetime, reflection: int = 345_600) -> Offering:
+def open_one(
+    token: Token, closes: datetime, reflection: int = REFLECTION_SECONDS
+) -> Offering:
     terms = OfferingTerms(
         price=token.ledger_head.price_cents or 1_000,
         maximum=UNITS,
