@@ -4,6 +4,7 @@ import io
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from django.conf import settings
@@ -47,6 +48,26 @@ def test_every_command_stands_with_one_duty():
     assert Counter(name for duty in DUTIES.values() for name in duty) == Counter(ours)
     assert len(DUTIES) == 6
     assert len(ours) <= MOST
+
+
+def test_every_class_of_a_command_is_a_command_or_a_verb():
+    written = {
+        ".".join(path.relative_to(settings.BASE_DIR).with_suffix("").parts)
+        for room in ("partnerapi", "accounts", "issuers", "marketdata")
+        for path in Path(settings.BASE_DIR, room).rglob("management/**/*.py")
+        if path.parent.name != "commands" and "\nclass Command(" in path.read_text()
+    }
+    groups = [name for duty in DUTIES.values() for name in duty if is_group(name)]
+    verbs = {
+        verb.removesuffix(".Command")
+        for name in groups
+        for verb in group(name).verbs.values()
+    }
+    assert written <= verbs
+
+
+def is_group(name: str) -> bool:
+    return isinstance(load_command_class(get_commands()[name], name), CommandGroup)
 
 
 def test_help_has_a_line_for_each_command():
@@ -135,7 +156,7 @@ def test_another_verb_with_an_underscore_stays_as_it_is():
         (name, verb)
         for duty in DUTIES.values()
         for name in duty
-        if isinstance(load_command_class(get_commands()[name], name), CommandGroup)
+        if is_group(name)
         for verb in group(name).verbs
     ],
 )

@@ -7,6 +7,7 @@ class Command(CommandGroup):
         "open-secondary": "issuers.management.open_secondary_market.Command",
         "open": "marketdata.trading.management.market.open.Command",
         "phase": "marketdata.trading.management.market.phase.Command",
+        "parameters": "marketdata.trading.management.market.parameters.Command",
         "bust": "marketdata.trading.management.market.bust.Command",
         "cancel-orders": "marketdata.trading.management.market.cancel_orders.Command",
         "block": "marketdata.trading.management.market.block.Command",
