@@ -66,6 +66,7 @@ IMPERATIVES = {"Bring", "Exceed", "Feed", "Need", "Ring", "Seed", "Speed", "Stri
 SUBJECTS_THAT_STAY = {
     "Answer a request for the status of a symbol that is no text",
     "Expect the field that is too dear in the test of known sizes",
+    "Format times of documents once, and take the offerings' reflection period",
     "Judge orders and trades by their time, whoever moves the market",
     "Show whether a trade is clearly erroneous to who decides on its bust",
 }
