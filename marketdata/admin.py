@@ -49,7 +49,7 @@ class FixSessionAdmin(admin.ModelAdmin):
 
 @admin.register(ConformanceReport)
 class ConformanceReportAdmin(ReadOnlyAdmin):
-    """How partners' programs keep the rules, as their copies of conformance.py say."""
+    """What conformance.py found of partners' programs, as it reported it."""
 
     list_display = ["at", "partner", "part", "passed", "version", "seconds"]
     list_select_related = ["partner"]

@@ -25,12 +25,12 @@ logger = logging.getLogger(__name__)
 LEASE_SECONDS, LOOK_SECONDS = 1.0, 0.2
 """How long a lease lasts, and how often a clock renews it and looks at the markets."""
 INDICATION_SECONDS = 1.0
-"""Between two indications of a market's auction."""
+"""Between two indications of an auction."""
 
 
 class Clock:
-    """Moves markets that are due, ends orders whose time is over, fires timers, and
-    announces which orders new parameters end, closes offerings."""
+    """Moves markets that are due and ends their calls, ends orders whose time is over,
+    fires timers, announces which orders new parameters end, and closes offerings."""
 
     def __init__(self) -> None:
         self.lease = Lease("trading_clocklease", LEASE_SECONDS)
@@ -81,7 +81,7 @@ class Clock:
             CLOCK_LOOKS.inc()
 
     def indicate(self) -> None:
-        """Announce what calls would lead to now, of a market once a second."""
+        """Announce how calls would end now, once a second for each market."""
         calls = Market.objects.filter(phase=Phase.CALL)
         for token_id in calls.values_list("token", flat=True):
             now = monotonic()

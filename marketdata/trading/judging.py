@@ -86,7 +86,7 @@ def check_limit(of: Round, quantity: int, limit_price: int, filled: int = 0) -> 
             f"The limit {limit_price} is not a multiple of {tick} cents.",
             tickSize=tick,
         )
-    # Fills of before keep the lot of then.
+    # Units that filled under earlier parameters need not fit the lot.
     if (quantity - filled) % book.lot:
         raise LotSize(
             f"The quantity {quantity - filled} is not a multiple of {book.lot} units.",
@@ -236,7 +236,7 @@ class Movements:
         self.further = 0
 
     def allow(self, seller: int, buyer: int, quantity: int) -> bool:
-        """Whether rules let a holder sell another one units; accounts of the ledger."""
+        """Whether rules let one holder sell units to another; ledger accounts."""
         gives, takes = self.side(seller), self.side(buyer)
         if find_refusals(self.round, quantity, gives, takes, self.further):
             return False

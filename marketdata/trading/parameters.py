@@ -51,7 +51,7 @@ def latest(token_id: UUID) -> MarketParameters:
 
 
 def parameters_content(token: Token, wanted: Parameters, reason: str) -> dict[str, Any]:
-    """Parameters from the next opening after their approval on.
+    """The request for parameters from the next opening after their approval on.
 
     Raises:
         ParametersRefused: there is no market, or the parameters contradict each other.
@@ -118,16 +118,16 @@ def announce_due(at: datetime) -> None:
 
 
 EVENING = timedelta(hours=12)
-"""So long before an opening at the latest: the same stands in `trading_announce`."""
+"""Before an opening, as in `trading_announce`."""
 ANNOUNCE = "SELECT trading_announce(%s)"
 SET_PARAMETERS = "SELECT * FROM trading_set_parameters(%s, %s, %s::jsonb, %s)"
 
 
 THIN, FIXINGS = 2_500, (time(11, 30), time(16, 30))
-"""Below so many trades in twelve months, fixings at these times are proposed.
+"""With fewer trades in twelve months, fixings at these times are proposed.
 
-Euronext asks of a share 2,500 trades a year for continuous trading, and holds two
-auctions a day for the others, at 11:30 and 16:30.
+Euronext trades a share continuously from 2,500 trades a year on, and others in two
+auctions a day, at 11:30 and 16:30.
 """
 YEAR = timedelta(days=365)
 
@@ -203,7 +203,7 @@ class SetParameters:
 
 
 def parameters_of(terms: Mapping[str, Any]) -> MarketParameters:
-    """Parameters, not stored, of their JSON."""
+    """Parameters from their JSON, not stored."""
     values = {}
     for name in PARAMETERS:
         field: Any = MarketParameters._meta.get_field(name)

@@ -78,9 +78,10 @@ def open_market(
 def change_phase(token_id: UUID, phase: str, actor: str, reason: str = "") -> None:
     """Move a market to a phase; leaving HALTED must carry an approved request.
 
-    A CALL lasts five minutes, within half a minute, or until the session ends. A market
-    that becomes CONTINUOUS has as its reference price that of its last trade, else of
-    its last price. One that closes ends the orders of the day.
+    A CALL lasts from four and a half to five and a half minutes, or in a market of
+    fixings until the next one, but not beyond the session. The reference price of a
+    market that becomes CONTINUOUS is the price of its last trade, else the token's. One
+    that closes ends the orders of the day.
 
     Raises:
         PhaseRefused: there is no such move, no reference price, no open session, or
@@ -89,7 +90,7 @@ def change_phase(token_id: UUID, phase: str, actor: str, reason: str = "") -> No
     with transaction.atomic():
         book = locked.books([token_id])[token_id]
         at = value_of("SELECT clock_timestamp()")
-        # A market that is closed may have those of its next opening already.
+        # A closed market may already have the parameters of its next opening.
         held = in_force(at).get(token=token_id)
         if phase == Phase.CONTINUOUS and held.model == TradingModel.FIXING:
             raise PhaseRefused("The market trades by fixings: it opens with a CALL.")
@@ -127,7 +128,7 @@ auction."""
 
 
 def uncross_due() -> bool:
-    """Take a step of each auction that is due; whether one has more to take.
+    """Take a step of each auction that is due; whether one needs another step.
 
     One that the database refuses waits, and the others go on.
     """

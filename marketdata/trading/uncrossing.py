@@ -30,7 +30,7 @@ from marketdata.trading.writing import write
 from partnerapi.core.database import array_text, rows_of, value_of
 
 FILLS = 500
-"""Of a transaction: their settlement holds the cash of their accounts so long."""
+"""Of a transaction, which locks the cash of their accounts until its end."""
 JUST_BEFORE = timedelta(microseconds=1)
 
 
@@ -102,7 +102,7 @@ def judged(of: Round, auction: Auction) -> Uncrossed:
 
 
 def forbidden(of: Round, fills: Sequence[AuctionFill]) -> list[Resting]:
-    """The orders whose fills rules forbid, after those that they allow."""
+    """The orders whose fills rules forbid, once those that they allow have happened."""
     refused: dict[Hashable, Resting] = {}
     movements = Movements(of)
     for fill in fills if of.ledger.standings else ():
@@ -124,7 +124,7 @@ def drop(of: Round, order: Hashable, status: str, reason: str) -> None:
 
 
 def indicate(token_id: UUID) -> bool:
-    """Announce at which price a call would end now; whether that is new.
+    """Announce the price at which a call would end now; whether that is new.
 
     It is no decision: nothing is locked, and orders may come meanwhile.
     """
@@ -140,10 +140,10 @@ def indicate(token_id: UUID) -> bool:
     volume, surplus = result.volume, result.surplus
     figures = (result.price, volume, surplus) if result.price else (None, None, None)
     arguments = [token_id, auction.began, *figures, market.last_event]
-    told: bool = value_of(INDICATE, arguments)
-    if told:
+    is_new: bool = value_of(INDICATE, arguments)
+    if is_new:
         notify(token_id)
-    return told
+    return is_new
 
 
 DUE = """

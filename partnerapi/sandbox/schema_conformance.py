@@ -90,7 +90,7 @@ def keep(caller: Caller, input: dict[str, Any]) -> ConformanceReport:
     """Keep a report of the caller's partner.
 
     Raises:
-        BadUserInput: it is not one of this release's conformance.py.
+        BadUserInput: this release's conformance.py sends no such report.
     """
     part, rules = Part(input["part"]), input["rules"]
     expected = [name for name, rule in RULES.items() if part in rule.parts]

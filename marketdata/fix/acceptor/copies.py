@@ -213,7 +213,7 @@ class DropCopy:
 
 
 def close_connection() -> None:
-    """That of the thread which calls it."""
+    """Close the database connection of the calling thread."""
     connection.close()
 
 

@@ -124,7 +124,7 @@ class Listener:
 
     @property
     def is_sound(self) -> bool:
-        """Whether it takes connections and watches leases, if it is to."""
+        """Whether it takes connections, and watches leases if there are any."""
         return self.thread.is_alive() and not any(one.done() for one in self.watching)
 
     def close(self) -> None:

@@ -36,8 +36,8 @@ class Report(NamedTuple):
 class Batch(NamedTuple):
     """What follows an event; `end` is the last event that was looked at.
 
-    `broken` is the first event of which no report can be made: its order, the order's
-    log or its token lacks a row.
+    `broken` is the first event that cannot be reported: the row of its order, of the
+    order's state or of its token is missing.
     """
 
     head: Head

@@ -44,7 +44,7 @@ class Window:
     def new_probe(self, now: float) -> str:
         """Note that a TestRequest is sent now; its TestReqID(112).
 
-        One that replaces a lost one has no more time: each ResendRequest loses one.
+        One that replaces a lost one gets no more time: each ResendRequest loses one.
         """
         lost = self.probe if self.is_probe_lost else None
         self.is_probe_lost = False

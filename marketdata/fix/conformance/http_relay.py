@@ -33,7 +33,7 @@ CLIENT_ORDER_ID = re.compile(r'clientOrderID\s*:\s*"([^"]*)"')
 
 
 class Fate(Enum):
-    """What becomes of an answer that the program does not get."""
+    """How an answer is kept from the program."""
 
     DROPPED = "the connection ends"
     HELD = "the connection stays open until the program ends it"
@@ -46,7 +46,7 @@ class Answer(NamedTuple):
 
     @property
     def content(self) -> Any:
-        """Its JSON; None: it is none."""
+        """Its JSON; None: it is no JSON."""
         try:
             return json.loads(self.body)
         except ValueError:
@@ -110,7 +110,7 @@ def values_of(content: Any, names: set[str]) -> Iterator[Any]:
 
 
 class RequestJudge(Protocol):
-    """Sees each request, and each answer; may give another one."""
+    """Sees each request and each answer, and may answer instead of the API."""
 
     def before(self, request: Request) -> Answer | None: ...
     def after(self, request: Request, answer: Answer) -> Answer | Fate: ...
@@ -123,7 +123,7 @@ def post(
     """The answer of the API at a URL.
 
     Raises:
-        OSError, http.client.HTTPException: there is none.
+        OSError, http.client.HTTPException: none came.
     """
     url = urlsplit(api)
     host, port = url.hostname or "", url.port
@@ -159,7 +159,7 @@ class HttpRelay(ThreadingHTTPServer):
         self.api = api
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Of a program that was killed, connections end at any moment."""
+        """Connections of a program that was killed end at any moment."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 

@@ -29,10 +29,11 @@ from marketdata.fix.conformance.rulebook import (
 BEGIN_SECONDS = 600.0
 """How long a person may take to do what is asked."""
 RETURNS = 6
-"""In how many times the patience the program must repeat, and go on."""
+"""The program must repeat an order, and place others, within so many times the
+patience."""
 FLIGHT_SECONDS, EARLY_SECONDS = 0.5, 0.1
-"""What was sent before an answer arrived may come so much later; how much earlier than
-asked a request may come."""
+"""How much later than an answer a request may come that was sent before it arrived; how
+much earlier than it was asked for one may come."""
 QUIET_SECONDS = 3.0
 WAITS = {"THROTTLED": THROTTLED_SECONDS, "UNAVAILABLE": UNAVAILABLE_SECONDS}
 TOKEN = re.compile(rb"Token\|[0-9a-f-]{36}")
@@ -156,7 +157,7 @@ class OrderExamination:
             self.breach("KEY", f"{request.key[:40]} came with another body.")
 
     def judge_events(self, arguments: dict[str, str]) -> None:
-        """Judge where a page begins; the first one begins anywhere."""
+        """Judge where a page begins; the first one may begin anywhere."""
         self.verdicts.hold("EVENTS")
         rule = "EVENTS"
         if self.is_back and not self.has_resumed:
@@ -229,7 +230,7 @@ class OrderExamination:
         return refused(503, "UNAVAILABLE", text, **wait)
 
     def read(self, request: Request, answer: Answer) -> None:
-        """Note what the program gets to know."""
+        """Note what the program learns from an answer."""
         content = answer.content
         if request.events() is not None:
             self.cursors.update(values_of(content, {"endCursor", "cursor"}))
@@ -287,7 +288,7 @@ class OrderExamination:
             return bool(self.news.wait_for(reached, seconds))
 
     def await_order(self, scene: str) -> None:
-        """Have the next order meet a scene."""
+        """Play a scene with the next order, once that comes."""
         self.is_repeated = self.is_cut = False
         self.victim, self.plan = None, scene
         if not self.wait(lambda: self.victim, BEGIN_SECONDS):
@@ -302,7 +303,7 @@ class OrderExamination:
             self.breach(scene, "The same body did not come with the same key.")
 
     def go_on(self, scene: str) -> None:
-        """An order must reach a market from now on."""
+        """Judge whether another order reaches a market."""
         self.judged = 0
         if not self.wait(lambda: self.judged, RETURNS * self.patience):
             self.breach(scene, "It placed no order afterwards.")
@@ -354,7 +355,7 @@ class OrderExamination:
         self.verdicts.hold("RESUME")
         self.say("Start your program now.")
         if not self.wait(lambda: self.is_repeated, RETURNS * self.patience):
-            self.breach("RESTART", "It did not ask what came of its last order.")
+            self.breach("RESTART", "It did not ask for the outcome of its last order.")
         if not self.wait(lambda: self.has_resumed, RETURNS * self.patience):
             self.breach("RESUME", "It read no events.")
         self.plan, self.victim = "", None

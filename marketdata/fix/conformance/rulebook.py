@@ -18,7 +18,7 @@ MOST_TRIES = 10
 """Connections within RETURN_SECONDS at the address that does not serve."""
 THROTTLED_SECONDS, UNAVAILABLE_SECONDS, HALT_SECONDS = 3, 2, 10
 MOST_IN_HALT = 3
-
+"""Orders."""
 
 OK, FAILED, NOT_TRIED = "ok", "FAILED", "not tried"
 MOST_FAULTS = 3
@@ -234,7 +234,7 @@ def rulebook() -> tuple[Rule, ...]:
             (Part.ORDERS,),
             "RESUME",
             "Your program has been restarted.",
-            "Its first page of events begins where one of before ended.",
+            "Its first page of events begins where one ended before the restart.",
         ),
     )
     return tuple(Rule(n, *each) for n, each in enumerate(texts, 1))
@@ -272,7 +272,7 @@ class Verdicts:
         return OK if name in self.tried else NOT_TRIED
 
     def faults(self, name: str) -> list[str]:
-        """What the program did against a rule, first things first."""
+        """How the program broke a rule: its first breaches."""
         return self.breaches.get(name, [])[:MOST_FAULTS]
 
     def lines(self) -> list[str]:

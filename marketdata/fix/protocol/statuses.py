@@ -20,7 +20,7 @@ DAY_SESSION = "DAY"
 
 
 class Indication(NamedTuple):
-    """What a call would end with now: its price in cents, the units of both sides."""
+    """How a call would end now: its price in cents, and the units of both sides."""
 
     price: int
     bid: int
