@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Max
 from uuid_utils import uuid7
 
 from issuers.exports.documents import document
@@ -70,8 +71,9 @@ def periods(kind: str, now: datetime, since: date | None = None) -> Iterator[Per
     """The periods of a kind that are over, the oldest first."""
     current = period_of(kind, day_of(now - LONGEST_COMMIT))
     if since is None:
-        last = IssuedDocument.objects.filter(kind=kind).order_by("-number").first()
-        since = last.begins if last else current.begins - timedelta(days=1)
+        last = IssuedDocument.objects.filter(kind=kind).order_by("-number")
+        begins = last.values_list("begins", flat=True).first()
+        since = begins or current.begins - timedelta(days=1)
     period = period_of(kind, since)
     while period.begins < current.begins:
         yield period
@@ -88,8 +90,8 @@ def issue(
             same time, or the period is not over.
     """
     with transaction.atomic():
-        last = IssuedDocument.objects.filter(kind=kind).order_by("-number").first()
-        number = last.number + 1 if last else 1
+        numbers = IssuedDocument.objects.filter(kind=kind).aggregate(last=Max("number"))
+        number = (numbers["last"] or 0) + 1
         account = owner.account_id and f"Account|{owner.account_id}"
         content = canonical(
             draft.content
