@@ -21,3 +21,9 @@ class TransferRefused(PartnerAPIError):
             " ".join(refusal.text for refusal in found),
             refusals=[{"code": r.code, **r.details} for r in found],
         )
+
+
+def refusals_of(error: PartnerAPIError) -> list[Refusal]:
+    """The rules and restrictions that a `TransferRefused` lists; of others none."""
+    listed = [dict(details) for details in error.details.get("refusals", ())]
+    return [Refusal(details.pop("code"), details) for details in listed]

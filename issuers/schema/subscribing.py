@@ -8,9 +8,9 @@ from django.utils import timezone
 
 from accounts.access import Scope, check_scope, requires
 from accounts.accounts.schema import own_account
+from issuers.compliance.errors import refusals_of
 from issuers.offerings import models, subscriptions
 from issuers.offerings.subscriptions import Terms, limit_of
-from issuers.register.standing import Refusal
 from issuers.schema.compliance import REFUSALS, TransferRefusal
 from issuers.schema.subscriptions import OfferingSubscription
 from partnerapi.core.errors import (
@@ -131,14 +131,7 @@ class SubscriptionCheck(graphene.ObjectType):
         return [check.refused and str(check.refused) for check in checks]
 
     def resolve_refusals(checks, info):
-        return [refusals_of(check.refused) for check in checks]
-
-
-def refusals_of(refused):
-    told = (
-        [dict(said) for said in refused.details.get("refusals", ())] if refused else []
-    )
-    return [Refusal(said.pop("code"), said) for said in told]
+        return [refusals_of(c.refused) if c.refused else [] for c in checks]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,7 @@ from hashlib import md5
 from typing import NamedTuple
 from uuid import UUID
 
-from issuers.compliance.judge import Refusal
 from marketdata.trading.models import Execution, Order
-from partnerapi.core.errors import PartnerAPIError
 
 COLUMNS = (
     "side", "limit_price", "quantity", "filled", "filled_value", "time_in_force",
@@ -78,9 +76,3 @@ def fill_id(token_id: UUID, trade: int, side: int) -> str:
     """As the view derives it."""
     text = f"{token_id} {trade} {int(side)}"
     return str(UUID(md5(text.encode(), usedforsecurity=False).hexdigest()))
-
-
-def refusals_of(error: PartnerAPIError) -> list[Refusal]:
-    """The rules that an order was refused by; of other refusals none."""
-    told = [dict(said) for said in error.details.get("refusals", ())]
-    return [Refusal(said.pop("code"), said) for said in told]

@@ -4,12 +4,12 @@ import graphene
 from django.utils import timezone
 
 from accounts.access import Scope, requires
+from issuers.compliance.errors import refusals_of
 from issuers.schema.compliance import REFUSALS, TransferRefusal
 from marketdata.trading import market
 from marketdata.trading.errors import MarketClosed, NotTradable
 from marketdata.trading.limits import limits_of
 from marketdata.trading.schema import inputs
-from marketdata.trading.schema.answers import refusals_of
 from marketdata.trading.schema.orders import Fee
 from partnerapi.graphql.cost import CHECK, Field
 from partnerapi.graphql.scalars import Time, Uint64

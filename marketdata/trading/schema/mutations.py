@@ -11,6 +11,7 @@ from django.db import OperationalError, transaction
 from django.utils import timezone
 
 from accounts.access import Scope, check_scope
+from issuers.compliance.errors import refusals_of
 from issuers.schema.compliance import REFUSALS, TransferRefusal
 from marketdata.trading import market
 from marketdata.trading.controls import sweep
@@ -23,7 +24,7 @@ from marketdata.trading.models import OrderStatus
 from marketdata.trading.refused import refused_orders
 from marketdata.trading.round import Request
 from marketdata.trading.schema import inputs
-from marketdata.trading.schema.answers import OrderRow, execution_rows, refusals_of
+from marketdata.trading.schema.answers import OrderRow, execution_rows
 from marketdata.trading.schema.controls import KILL_SWITCH, block, check_number
 from marketdata.trading.schema.orders import Execution, Order
 from marketdata.trading.schema.timing import within_time
