@@ -15,7 +15,6 @@ from issuers.offerings.allotment import (
 from issuers.offerings.models import (
     Offering,
     Subscription,
-    SubscriptionStatus,
     UnitSource,
 )
 from issuers.register.ledger import Entry, Kind
@@ -46,7 +45,7 @@ class Book(NamedTuple):
 def book_of(offering: Offering) -> Book:
     """The subscriptions, as rules, restrictions and accounts are now; no lock."""
     found = list(
-        Subscription.objects.filter(offering=offering, status=SubscriptionStatus.ACTIVE)
+        offering.subscriptions.active()
         .select_related("account", "account__user", "partner")
         .order_by("ranked_at", "id")
     )

@@ -6,8 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import Sum
-from django.db.models.functions import Now
+from django.db.models import Max, Sum
 
 from accounts.approvals.four_eyes import (
     NotApproved,
@@ -24,7 +23,6 @@ from issuers.offerings.models import (
     AllotmentRule,
     Offering,
     OfferingStatus,
-    SubscriptionStatus,
     UnitSource,
 )
 from issuers.register import ledger
@@ -109,9 +107,9 @@ def check_step(offering: Offering, step: str) -> None:
 
 def reflection_ends(offering: Offering) -> datetime | None:
     """When the last reflection period of its active subscriptions ends."""
-    active = offering.subscriptions.filter(status=SubscriptionStatus.ACTIVE)
-    last = active.order_by("-reflects_until").first()
-    return last.reflects_until if last else None
+    active = offering.subscriptions.active()
+    ends: datetime | None = active.aggregate(last=Max("reflects_until"))["last"]
+    return ends
 
 
 def offering_title(offering: Offering, step: str) -> str:
@@ -247,9 +245,8 @@ def settlement_title(offering: Offering) -> str:
 
 
 def allotted_units(offering: Offering) -> int:
-    active = offering.subscriptions.filter(status=SubscriptionStatus.ACTIVE)
-    total: int | None = active.aggregate(units=Sum("allotted"))["units"]
-    return int(total or 0)
+    active = offering.subscriptions.active()
+    return int(active.aggregate(units=Sum("allotted"))["units"] or 0)
 
 
 def fee_of(offering: Offering, cents: int) -> tuple[int, int]:
@@ -335,10 +332,8 @@ class MoveOffering:
 
 def covered(offering: Offering) -> int:
     """Units of active subscriptions whose reflection period has ended."""
-    active = offering.subscriptions.filter(
-        status=SubscriptionStatus.ACTIVE, reflects_until__lte=Now()
-    )
-    return int(active.aggregate(units=Sum("quantity"))["units"] or 0)
+    binding = offering.subscriptions.covered()
+    return int(binding.aggregate(units=Sum("quantity"))["units"] or 0)
 
 
 def terms_rows(offering: Offering) -> list[tuple[str, str, str]]:

@@ -8,6 +8,7 @@ import uuid_utils.compat as uuid
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Now
 
 from accounts.access import Caller, Scope
 from accounts.accounts.models import Account
@@ -204,6 +205,13 @@ class SubscriptionQuerySet(models.QuerySet["Subscription"]):
         if caller is None or Scope.TRADING_READ not in caller.scopes:
             return self.none()
         return self.filter(partner_id=caller.partner_id)
+
+    def active(self) -> "SubscriptionQuerySet":
+        return self.filter(status=SubscriptionStatus.ACTIVE)
+
+    def covered(self) -> "SubscriptionQuerySet":
+        """Active ones whose reflection period has ended."""
+        return self.active().filter(reflects_until__lte=Now())
 
 
 class Subscription(models.Model):

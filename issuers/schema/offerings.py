@@ -2,7 +2,6 @@
 
 import graphene
 from django.db.models import Sum, TextChoices
-from django.db.models.functions import Now
 
 from issuers.models import Token as TokenModel
 from issuers.offerings import models
@@ -137,10 +136,8 @@ class Offering(ModelType):
 
     @needs("id")
     def resolve_covered_units(offerings, info):
-        covered = models.Subscription.objects.filter(
-            offering__in=[offering.id for offering in offerings],
-            status=models.SubscriptionStatus.ACTIVE,
-            reflects_until__lte=Now(),
+        covered = models.Subscription.objects.covered().filter(
+            offering__in=[offering.id for offering in offerings]
         )
         found = {
             str(offering): int(units)
