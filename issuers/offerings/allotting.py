@@ -46,7 +46,7 @@ def book_of(offering: Offering) -> Book:
     """The subscriptions, as rules, restrictions and accounts are now; no lock."""
     found = list(
         offering.subscriptions.active()
-        .select_related("account", "account__user", "partner")
+        .select_related("account__user", "account__partner")
         .order_by("ranked_at", "id")
     )
     token_id = offering.token_id

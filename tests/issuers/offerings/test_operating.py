@@ -10,7 +10,9 @@ from uuid import UUID
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from accounts.accounts.models import Account
 from accounts.approvals.four_eyes import NotApproved, decide
@@ -123,6 +125,20 @@ def test_the_page_shows_the_book_and_who_would_be_refused():
     assert answer.context["total"] == 70
     assert answer.context["levels"] == [("€10.00", 140, 140, 2)]
     assert "step=WITHDRAWN" in page
+
+
+def test_the_page_of_more_subscriptions_needs_no_more_queries():
+    offering = opened()
+    staff = member("ana", "view_offering")
+    counts = []
+    for account in new_clients(3):
+        deposit(account, 100_000)
+        subscribe(offering, account, 20)
+        with CaptureQueriesContext(connection) as captured:
+            answer = staff.get(f"/admin/offering/{offering.pk}/")
+        assert str(account) in answer.content.decode()
+        counts.append(len(captured))
+    assert counts[1] == counts[2]
 
 
 def test_the_requester_settles_on_the_page():
