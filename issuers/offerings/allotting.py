@@ -13,6 +13,7 @@ from issuers.offerings.allotment import (
     clearing_price,
 )
 from issuers.offerings.models import (
+    UNDER_WAY,
     Offering,
     Subscription,
     UnitSource,
@@ -95,6 +96,15 @@ def shares_of(offering: Offering, book: Book, price: int | None = None) -> list[
         Share(of, found.units.get(of.pk, 0), code_of(of, price, book, found))
         for of in book.subscriptions
     ]
+
+
+def shares_now(offering: Offering) -> tuple[int | None, list[Share]]:
+    """The price, or the one that the book proposes, and what each would get at it."""
+    if offering.status not in UNDER_WAY:
+        return offering.price, []
+    book = book_of(offering)
+    price = offering.price or proposed_price(offering, book)
+    return price, shares_of(offering, book, price) if price else []
 
 
 def code_of(of: Subscription, price: int, book: Book, found: Allotment) -> str:

@@ -2,7 +2,7 @@ from uuid import UUID
 
 from django.core.management.base import CommandError
 
-from issuers.offerings.allotting import book_of, proposed_price, shares_of
+from issuers.offerings.allotting import shares_now
 from issuers.offerings.deciding import covered, price_text, reflection_ends
 from issuers.offerings.drafting import terms_of
 from issuers.offerings.models import Offering
@@ -56,9 +56,7 @@ def listing() -> str:
 
 
 def book(offering: Offering) -> str:
-    found = book_of(offering)
-    price = offering.price or proposed_price(offering, found)
-    shares = shares_of(offering, found, price) if price else []
+    price, shares = shares_now(offering)
     rows = [
         {
             "account": str(share.subscription.account_id),

@@ -15,9 +15,8 @@ from accounts.approvals.four_eyes import NotApproved
 from accounts.approvals.models import ApprovalKind, ApprovalRequest
 from accounts.people.models import User
 from issuers.offerings import deciding
-from issuers.offerings.allotting import Share, book_of, proposed_price, shares_of
+from issuers.offerings.allotting import Share, shares_now
 from issuers.offerings.models import (
-    UNDER_WAY,
     Offering,
     OfferingStatus,
     SubscriptionStatus,
@@ -44,7 +43,7 @@ def show_offering(request: HttpRequest, pk: UUID) -> HttpResponse:
             raise PermissionDenied
         if not (problem := settle(request, offering, approved)):
             return HttpResponseRedirect(request.path)
-    price, shares = simulated(offering)
+    price, shares = shares_now(offering)
     context: dict[str, Any] = admin.site.each_context(request) | {
         "title": str(offering),
         "offering": offering,
@@ -53,7 +52,7 @@ def show_offering(request: HttpRequest, pk: UUID) -> HttpResponse:
         "reflection_ends": deciding.reflection_ends(offering),
         "price": euros(price) if price else "",
         "total": sum(share.units for share in shares),
-        "levels": levels(offering, shares),
+        "levels": levels(shares),
         "shares": [
             (share, euros(share.subscription.limit_price))
             for share in shares[:MOST_ROWS]
@@ -95,16 +94,7 @@ def settle(request: HttpRequest, offering: Offering, approved: ApprovalRequest) 
     return ""
 
 
-def simulated(offering: Offering) -> tuple[int | None, list[Share]]:
-    """The price, or the one proposed from the book, and the shares at it."""
-    if offering.status not in UNDER_WAY:
-        return offering.price, []
-    book = book_of(offering)
-    price = offering.price or proposed_price(offering, book)
-    return price, shares_of(offering, book, price) if price else []
-
-
-def levels(offering: Offering, shares: list[Share]) -> list[tuple[str, int, int, int]]:
+def levels(shares: list[Share]) -> list[tuple[str, int, int, int]]:
     """By limit, the highest first: its units, these and all above, subscriptions."""
     rows, above = [], 0
     by_limit = sorted(shares, key=lambda share: -share.subscription.limit_price)
