@@ -19,6 +19,7 @@ from time import monotonic
 from typing import Any
 from uuid import UUID
 
+import uuid_utils.compat as uuid
 from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
@@ -267,11 +268,18 @@ def write_outcome(endpoint: WebhookEndpoint, event: Event, outcome: Outcome) -> 
     meanwhile, whose position stays.
     """
     now = timezone.now()
-    write_delivery(endpoint, event.sequence, outcome, now)
     if outcome.is_success:
-        moved = rows_of(ACCEPTED, [event.sequence, endpoint.pk, endpoint.position])
+        moved = rows_of(
+            ACCEPTED,
+            [
+                *(uuid.uuid7(), endpoint.pk, event.sequence, endpoint.attempts + 1),
+                *(now, outcome.milliseconds, outcome.status),
+                *(event.sequence, endpoint.pk, endpoint.position),
+            ],
+        )
         endpoint.position, endpoint.attempts = event.sequence, 0
         return bool(moved)
+    write_delivery(endpoint, event.sequence, outcome, now)
     if outcome.status == GONE:
         end(endpoint, "It answered 410 Gone.")
     elif endpoint.attempts >= len(RETRY_SECONDS):
@@ -312,10 +320,18 @@ DUE = """
         OR e.test_at IS NOT NULL)
     ORDER BY e.due_at LIMIT %s
 """
+# One commit, which waits for no disk: what a crash loses of it is sent twice, and the
+# commits of orders do not queue behind it.
 ACCEPTED = """
+    WITH delivery AS (
+        INSERT INTO partnerapi_webhookdelivery
+            (id, endpoint_id, sequence, attempt, at, milliseconds, status, error)
+        VALUES (%s, %s, %s, %s, %s, %s, %s, '')
+    )
     UPDATE partnerapi_webhookendpoint SET position = %s, attempts = 0,
         failing_since = NULL, delivered_at = clock_timestamp()
-    WHERE id = %s AND position = %s RETURNING id
+    WHERE id = %s AND position = %s
+    RETURNING set_config('synchronous_commit', 'off', TRUE)
 """
 FAILED = """
     UPDATE partnerapi_webhookendpoint SET attempts = attempts + 1, due_at = %s,

@@ -4,12 +4,17 @@ python -m tests.benchmarks.webhooks --endpoints 1000 --rate 100 --seconds 20
 
 Each endpoint is of a partner of its own. One receiver on this machine accepts all
 messages; it checks that each endpoint gets its events once and in order. The output has
-the CPU of run_webhooks a message.
+the CPU of run_webhooks a message. Then a process places lone orders at the same rate of
+events, by turns while these are delivered and while run_webhooks is stopped: what an
+order costs of the processors, Python's and its session's, and the slowest of 100.
 """
 
 import argparse
+import multiprocessing
 import os
+import random
 import signal
+import statistics
 import subprocess
 import sys
 import threading
@@ -17,16 +22,24 @@ import time
 from collections import defaultdict
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from multiprocessing.connection import Connection
+from time import process_time
 from typing import Any
+from uuid import UUID
 
 import orjson
 import psutil
 from rich.console import Console
 from rich.table import Table
 
+from tests.benchmarks.trading import backend_seconds, flow, make_markets, write
 from tests.benchmarks.yardstick import yardstick
 from tests.installation import throw_away_installation
 from tests.waiting import PROGRAM_SECONDS
+
+ROUNDS, ROUND_SECONDS = 7, 6
+EVENTS = 2
+"""About so many come of a lone order."""
 
 
 class Receiver(ThreadingHTTPServer):
@@ -85,11 +98,12 @@ def main() -> None:
                 time.sleep(0.1)
             used = cpu(measured) - before
             memory = measured.memory_info().rss
+            late = sorted(receiver.late)
+            ordered = all(s == sorted(set(s)) for s in receiver.sequences.values())
+            dearer, slower = compare_orders(process, receiver, options.rate)
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(PROGRAM_SECONDS)
-    late = sorted(receiver.late)
-    ordered = all(s == sorted(set(s)) for s in receiver.sequences.values())
     table = Table("Figure", "Value", title=f"{options.endpoints:,} endpoints")
     table.add_row("events sent / received", f"{sent:,} / {len(late):,}")
     table.add_row("each once and in order", str(ordered))
@@ -97,6 +111,8 @@ def main() -> None:
     table.add_row("p99", f"{late[len(late) * 99 // 100] * 1000:.0f} ms")
     table.add_row("CPU of run_webhooks a message", f"{used / len(late) * 1000:.2f} ms")
     table.add_row("memory of run_webhooks", f"{memory / 1_000_000:.0f} MB")
+    table.add_row("CPU of an order with deliveries", f"× {dearer:.3f}")
+    table.add_row("p99 of an order with deliveries", f"× {slower:.2f}")
     console.print(table)
     sys.exit(0 if ordered and len(late) == sent else 1)
 
@@ -132,6 +148,79 @@ def open_endpoints(number: int, port: int) -> list[Any]:
         endpoint.save(force_insert=True)
         accounts.append(account)
     return accounts
+
+
+def compare_orders(
+    process: subprocess.Popen[bytes], receiver: Receiver, rate: int
+) -> tuple[float, float]:
+    """CPU and p99 of lone orders with deliveries, by those without: medians."""
+    from accounts.access import Scope
+    from accounts.accounts.models import Account
+    from accounts.keys.models import Partner
+    from issuers.callers import caller_of
+    from partnerapi.sandbox.data.approvals import approved_key
+    from partnerapi.webhooks.changes import new_endpoint
+
+    tokens, accounts = make_markets()
+    traders = Account.objects.filter(pk__in=accounts[0]).values("partner")
+    for partner in Partner.objects.filter(pk__in=traders):
+        key, _ = approved_key(partner, list(Scope))
+        url = f"http://127.0.0.1:{receiver.server_port}/orders-of-{partner.pk}"
+        endpoint, _ = new_endpoint(caller_of(key), url, None)
+        endpoint.save(force_insert=True)
+    spawn = multiprocessing.get_context("spawn")
+    here, there = spawn.Pipe()
+    arguments = (tokens[0], accounts[0], rate, there)
+    writer = spawn.Process(target=place_in_process, args=arguments)
+    writer.start()
+    dearer, slower = [], []
+    for _ in range(ROUNDS):
+        costs, lates = [], []
+        for action in (signal.SIGCONT, signal.SIGSTOP):
+            process.send_signal(action)
+            here.send(True)
+            cost, calls = here.recv()
+            costs.append(cost)
+            lates.append(sorted(calls)[len(calls) * 99 // 100])
+        process.send_signal(signal.SIGCONT)
+        await_deliveries(receiver)
+        dearer.append(costs[0] / costs[1])
+        slower.append(lates[0] / lates[1])
+    here.send(False)
+    writer.join()
+    return statistics.median(dearer), statistics.median(slower)
+
+
+def place_in_process(
+    token: UUID, accounts: list[UUID], rate: int, there: Connection
+) -> None:
+    """Place lone orders, at about `rate` events a second, as often as it is asked."""
+    import django
+
+    django.setup()
+    from marketdata.trading.market import place_each
+
+    dice = random.Random(0)
+    write(token, accounts, 0, 1, 1.0)
+    while there.recv():
+        calls = []
+        used = process_time() + backend_seconds()
+        began = time.perf_counter()
+        for number in range(rate * ROUND_SECONDS // EVENTS):
+            due = began + number * EVENTS / rate
+            time.sleep(max(0.0, due - time.perf_counter()))
+            before = time.perf_counter()
+            place_each(token, flow(dice, accounts, 1))
+            calls.append(time.perf_counter() - before)
+        there.send((process_time() + backend_seconds() - used, calls))
+
+
+def await_deliveries(receiver: Receiver) -> None:
+    """Wait until nothing has come for a second."""
+    received = -1
+    while received != len(receiver.late):
+        received = len(receiver.late)
+        time.sleep(1)
 
 
 def wait_for_lease() -> None:
