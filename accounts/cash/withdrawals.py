@@ -250,8 +250,8 @@ class MoveWithdrawal:
         account = withdrawal.cash_account.account
         if withdrawal.status != BEFORE[status]:
             raise Superseded(CHANGED)
-        is_active = account is None or account.status == Account.Status.ACTIVE
-        if account and status == Status.APPROVED and not is_active:
+        is_paid = status == Status.APPROVED
+        if is_paid and account and account.status != Account.Status.ACTIVE:
             raise Superseded(f"The account is {account.status}, and not ACTIVE.")
         return withdrawal, status
 

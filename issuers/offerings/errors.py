@@ -63,8 +63,8 @@ class SubscriptionChanged(PartnerAPIError):
 
 
 class ReflectionPeriodEnded(PartnerAPIError):
-    """The subscription binds since `reflectsUntil`: it can be raised, but neither
-    lowered nor withdrawn.
+    """The subscription has been binding since `reflectsUntil`: it can be raised, but
+    neither lowered nor withdrawn.
     """
 
     code = "REFLECTION_PERIOD_ENDED"

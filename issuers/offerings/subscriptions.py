@@ -235,7 +235,7 @@ def check_reflects(at: datetime, reflects_until: datetime) -> None:
     if at >= reflects_until:
         until = to_rfc3339(reflects_until)
         raise ReflectionPeriodEnded(
-            f"The subscription binds since {until}.", reflectsUntil=until
+            f"The subscription has been binding since {until}.", reflectsUntil=until
         )
 
 
@@ -262,14 +262,14 @@ def check(seen: Seen, terms: Terms) -> None:
     largest = offering.largest_ticket or offering.maximum_units
     if not offering.smallest_ticket <= terms.units <= largest:
         raise TicketSize(
-            f"A subscription is of {offering.smallest_ticket:,} to {largest:,} units.",
+            f"Subscribe to {offering.smallest_ticket:,} to {largest:,} units.",
             smallestTicket=offering.smallest_ticket,
             largestTicket=largest,
         )
     floor, cap = offering.prices
     if not floor <= terms.limit <= cap:
         raise PriceOutsideBand(
-            f"The limit price is between {floor:,} and {cap:,} cents.",
+            f"The limit price must be between {floor:,} and {cap:,} cents.",
             floor=floor,
             cap=cap,
         )

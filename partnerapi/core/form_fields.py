@@ -36,7 +36,17 @@ class NumberField(forms.DecimalField):
 
 
 class EurosField(NumberField):
-    """An amount in euros; the sign of the currency may stand before or behind it."""
+    """An amount in euros, cleaned to cents; `€` may stand before or behind it.
+
+    Bounds are euros.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(decimal_places=2, **options)
+
+    def clean(self, value: Any) -> int | None:
+        amount = super().clean(value)
+        return None if amount is None else int(100 * amount)
 
     def to_python(self, value: Any) -> Any:
         if isinstance(value, str):

@@ -186,11 +186,10 @@ class MarketForm(WorkForm):
         required=False,
         min_value=0,
         max_digits=16,
-        decimal_places=2,
         help_text="Required if the token has no price yet.",
     )
     tick = EurosField(
-        label="Tick, €", initial="0.01", min_value=0, max_digits=9, decimal_places=2,
+        label="Tick, €", initial="0.01", min_value=0, max_digits=9,
         help_text="Limits must be multiples of it.",
     )  # fmt: skip
     lot = WholeField(
@@ -205,17 +204,17 @@ class MarketForm(WorkForm):
 
     def do(self, user: User) -> Done:
         asked = self.cleaned_data
-        token, price = asked["token"], asked["reference_price"]
+        token = asked["token"]
         session = Session(asked["opens"], asked["closes"], asked["weekdays_only"])
         try:
             open_market(
                 token.pk,
                 session,
                 user.email or "",
-                int(asked["tick"] * 100),
+                asked["tick"],
                 asked["lot"],
                 asked["collar"] * 100,
-                None if price is None else int(price * 100),
+                asked["reference_price"],
             )
         except PhaseRefused as error:
             raise NotDone(str(error)) from None

@@ -160,9 +160,7 @@ class ReversalForm(OfToken):
 
 
 class PriceForm(OfToken):
-    price = EurosField(
-        label="Price per unit, €", min_value=0, max_digits=16, decimal_places=2
-    )
+    price = EurosField(label="Price per unit, €", min_value=0, max_digits=16)
     origin = forms.ChoiceField(
         label="Source",
         choices=[(source.value, source.label) for source in TokenPrice.STAFF_SOURCES],
@@ -170,7 +168,7 @@ class PriceForm(OfToken):
 
     def content_and_title(self) -> tuple[Mapping[str, Any], str]:
         asked = self.cleaned_data
-        token, cents = asked["token"], int(asked["price"] * 100)
+        token, cents = asked["token"], asked["price"]
         content = price_content(token.pk, cents, asked["origin"])
         return content, price_title(token, cents)
 

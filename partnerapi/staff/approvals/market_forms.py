@@ -57,7 +57,7 @@ def rate(label: str, **more: Any) -> NumberField:
 
 def cents(label: str, help_text: str) -> EurosField:
     return EurosField(
-        label=f"{label} an order, €", min_value=0, max_digits=14, decimal_places=2,
+        label=f"{label} an order, €", min_value=0, max_digits=14,
         required=False, help_text=help_text,
     )  # fmt: skip
 
@@ -93,10 +93,12 @@ class TariffForm(OfToken):
         return content, tariff_title(token, partner, terms)
 
     def terms(self) -> Terms:
-        typed = [self.cleaned_data[name] for name in Terms._fields]
-        maker, taker, least, most, vat = (
-            None if value is None else int(100 * value) for value in typed
+        asked = self.cleaned_data
+        maker, taker, vat = (
+            None if asked[name] is None else int(100 * asked[name])
+            for name in ("maker", "taker", "vat")
         )
+        least, most = asked["minimum"], asked["maximum"]
         if maker is None or taker is None or vat is None:
             said = "Enter the rates of makers, takers and VAT, 0 for none."
             raise forms.ValidationError({"maker": said})

@@ -38,14 +38,14 @@ class OfferingForm(AskForm):
     )
     step = forms.ChoiceField(label="Step", choices=[*TITLES.items()])
     price = EurosField(
-        label="Price, €", min_value=0, max_digits=14, decimal_places=2, required=False,
+        label="Price, €", min_value=0, max_digits=14, required=False,
         help_text="Of a unit, for the price of an offering with a book.",
     )  # fmt: skip
 
     def content_and_title(self) -> tuple[Mapping[str, Any], str]:
         asked = self.cleaned_data
         offering, step = asked["offering"], asked["step"]
-        price = None if asked["price"] is None else int(100 * asked["price"])
+        price = asked["price"]
         if (step == PRICE) != (price is not None):
             said = "Enter a price for the price of an offering, and for it alone."
             raise forms.ValidationError({"price": said})
@@ -78,7 +78,7 @@ class PayoutForm(AskForm):
     issuer = forms.CharField(
         label="Issuer", max_length=100, help_text="Slug", widget=Picker("issuer")
     )
-    amount = EurosField(label="Amount, €", min_value=0, max_digits=14, decimal_places=2)
+    amount = EurosField(label="Amount, €", min_value=0, max_digits=14)
     payee = forms.CharField(label="Payee", max_length=70)
     iban = forms.CharField(label="IBAN", max_length=42)
 
@@ -95,6 +95,6 @@ class PayoutForm(AskForm):
             iban = checked_iban(asked["iban"])
         except WrongIban as error:
             raise forms.ValidationError({"iban": f"Not valid: {error}."}) from None
-        issuer, cents = asked["issuer"], int(100 * asked["amount"])
+        issuer, cents = asked["issuer"], asked["amount"]
         content = payout_content(issuer, cents, sepa_name(asked["payee"]), iban)
         return content, payout_title(issuer, cents)

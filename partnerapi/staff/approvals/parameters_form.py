@@ -86,7 +86,7 @@ class ParametersForm(OfToken):
         help_text="Days on which no session opens, such as 2027-12-24 2027-12-31.",
     )  # fmt: skip
     tick = EurosField(
-        label="Tick, €", min_value=CENT, max_digits=9, decimal_places=2,
+        label="Tick, €", min_value=CENT, max_digits=9,
         help_text="Limits must be multiples of it, below the first price of the table.",
     )  # fmt: skip
     ticks = TicksField(
@@ -108,7 +108,7 @@ class ParametersForm(OfToken):
     )  # fmt: skip
     most_value = EurosField(
         label="Highest value of an order, €", required=False, min_value=CENT,
-        max_digits=16, decimal_places=2, help_text="Leave blank for none.",
+        max_digits=16, help_text="Leave blank for none.",
     )  # fmt: skip
     most_units = WholeField(
         label="Most units of an order", required=False, min_value=1,
@@ -124,13 +124,12 @@ class ParametersForm(OfToken):
 
     def content_and_title(self) -> tuple[Mapping[str, Any], str]:
         asked = self.cleaned_data
-        value = asked["most_value"]
         wanted = MarketParameters(
             session_opens=asked["opens"],
             session_closes=asked["closes"],
             weekdays_only=asked["weekdays_only"],
             holidays=asked["holidays"],
-            tick_cents=int(100 * asked["tick"]),
+            tick_cents=asked["tick"],
             tick_floors=[floor for floor, _ in asked["ticks"]],
             tick_steps=[step for _, step in asked["ticks"]],
             lot_units=asked["lot"],
@@ -138,7 +137,7 @@ class ParametersForm(OfToken):
             dynamic_band_bps=int(100 * asked["dynamic"]),
             model=asked["model"],
             fixings=asked["fixings"],
-            most_value=None if value is None else int(100 * value),
+            most_value=asked["most_value"],
             most_units=asked["most_units"],
         )
         token = asked["token"]

@@ -52,7 +52,6 @@ class UploadForm(forms.Form):
         label="The bank's closing balance, €",
         required=False,
         max_digits=16,
-        decimal_places=2,
         help_text=(
             "For a bank statement in CSV: the bank's balance after the last line. The "
             "books must agree. A camt.053 states it."
@@ -115,7 +114,7 @@ class UploadForm(forms.Form):
             given["file"].read(),
             given["found"].pk if of_issuer else None,
             of_issuer and given["creates_holders"],
-            None if closing is None else int(closing * 100),
+            closing,
         )
 
 
