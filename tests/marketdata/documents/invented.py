@@ -1,4 +1,4 @@
-"""Documents whose content no market brought about."""
+"""Documents with content that no market produced."""
 
 import json
 from datetime import date

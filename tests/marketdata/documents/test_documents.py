@@ -58,7 +58,7 @@ KINDS = [DocumentKind.CONTRACT_NOTE, DocumentKind.STATEMENT, DocumentKind.INVOIC
 
 
 def moved_back(days: int) -> None:
-    """Date all that has happened some days earlier."""
+    """Backdate all that has happened by some days."""
     for table, column in (
         ("trading_execution", "at"), ("trading_bust", "at"),
         ("accounts_cashtransaction", "at"), ("accounts_cashhead", "last_at"),

@@ -42,7 +42,7 @@ def call(token: Token) -> None:
 
 
 def end_call(token: Token) -> None:
-    """Its second comes, and the clock takes every step of the auction."""
+    """Reach the drawn end; the clock then takes every step of the auction."""
     tamper(f"{OVER} WHERE token_id = '{token.pk}' AND ended IS NULL")
     while phases.uncross_due():
         pass

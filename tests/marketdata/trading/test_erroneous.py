@@ -29,7 +29,7 @@ def test_the_distance_of_a_band_counts_from_the_price_before(before, just_far, n
     assert not erroneous.is_far(not_yet, before)
 
 
-def test_who_decides_on_a_bust_sees_the_distance_and_what_the_rule_says(staff: None):
+def test_the_approver_of_a_bust_sees_the_distance_and_what_the_rule_says(staff: None):
     traded = Traded()
     of_rule, not_of_rule = (
         KINDS["BUST"].preview(approved(traded.bust(trade, "--request")))

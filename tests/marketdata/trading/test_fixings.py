@@ -1,4 +1,4 @@
-"""A market of fixings goes from call to call by the clock, one of both into one."""
+"""The clock leads a FIXING market from call to call, and a BOTH market into one."""
 
 from datetime import timedelta
 

@@ -129,7 +129,7 @@ def test_the_band_moves_with_the_last_trade_but_not_within_an_order(
 
 
 def test_the_static_band_is_around_the_reference_price(two: Two, asks: list[Order]):
-    # Of 140 it begins at 112, above what those that rest ask.
+    # Around 140 it begins at 112, above the resting asks of 105, 110 and 111.
     tamper("UPDATE trading_market SET reference_price = 140, last_price = 110")
     placed(two.token, buy(two.buyer, 5, 112))
     as_committed()

@@ -31,11 +31,11 @@ from marketdata.trading.parameters import (
     set_parameters,
 )
 from marketdata.trading.ticks import Ticks
-from marketdata.trading.verification import verify
 from partnerapi.core.errors import PartnerAPIError
 from partnerapi.core.times import to_rfc3339
 from tests.approved import WHY, asker, carry_out_requests, file_and_approve
 from tests.characters import Ask
+from tests.marketdata.trading.test_calls import breaches
 from tests.marketdata.trading.test_session_times import around
 from tests.marketdata.trading.trading import (
     approved_parameters,
@@ -152,7 +152,7 @@ def test_the_opening_ends_what_the_parameters_no_longer_admit():
     as_committed()
     told = OrderEvent.objects.filter(token=of.token, reason="PARAMETERS_CHANGED")
     assert told.count() == 3
-    assert [f.rule for f in verify() if f.breaches] == []
+    assert breaches() == []
     # The reference price moves on; only new parameters end resting orders.
     tamper(
         "UPDATE trading_execution SET price = 2000",
@@ -201,7 +201,7 @@ def test_a_market_that_closes_early_opens_by_the_parameters_to_come(closes_first
     assert made.opens_at > made.valid_from > found.phase_since
     assert (found.next_phase, found.next_phase_at) == ("CALL", made.opens_at)
     assert found.session_opens == later
-    assert [f.rule for f in verify() if f.breaches] == []
+    assert breaches() == []
     # Until these hold, staff open it by those in force.
     phases.change_phase(of.token.pk, "CONTINUOUS", asker())
     found.refresh_from_db()

@@ -1,10 +1,12 @@
-"""How the programs beside this file are started: each is a partner's, on its engine."""
+"""Starts the programs beside this file, each a partner's, and reads their verdicts."""
 
+import re
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from marketdata.fix.conformance.rulebook import RULES, Part
 from tests.packages import NODE, npm_packages, python_packages
 
 HERE = Path(__file__).parent
@@ -31,3 +33,13 @@ def jspurefix(role: str) -> Command:
 
 ENGINES: list[Callable[[str], Command]] = [simplefix, quickfix, jspurefix]
 """A program's role is `client`, which rebuilds books, `copy` or `follower`."""
+
+
+def verdicts_of(lines: Iterable[str]) -> dict[str, str]:
+    """By rule the verdict, of the lines that conformance.py prints."""
+    found = (re.fullmatch(r"[ \d]\d ([A-Z-]+) +(.+)", line) for line in lines)
+    return {match[1]: match[2] for match in found if match}
+
+
+def rules_of(part: Part) -> list[str]:
+    return [name for name, rule in RULES.items() if part in rule.parts]

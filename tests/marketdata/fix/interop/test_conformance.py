@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -13,12 +12,18 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from marketdata.fix.conformance.rulebook import RULES, Part
+from marketdata.fix.conformance.rulebook import Part
 from marketdata.fix.downloads import conformance_program
 from marketdata.models import FixSession
 from tests.marketdata.fix.acceptor_process import Acceptor
 from tests.marketdata.fix.conftest import Market
-from tests.marketdata.fix.interop.programs import ENGINES, Command, simplefix
+from tests.marketdata.fix.interop.programs import (
+    ENGINES,
+    Command,
+    rules_of,
+    simplefix,
+    verdicts_of,
+)
 from tests.marketdata.fix.market import Member, new_member
 from tests.marketdata.fix.trader import Trader
 from tests.system import bare_environment, free_port
@@ -66,8 +71,8 @@ SHORTEST_HEARTBEAT, LONG_HEARTBEAT = 5, 30
 class Examined:
     """What the script says of a program that runs through it, to its end.
 
-    `place` places an order when that is asked for; with it the program follows a drop
-    copy, and else a book.
+    `place` places an order when the script asks for one. With it the program follows a
+    drop copy, without it a book.
     """
 
     def __init__(
@@ -133,15 +138,10 @@ class Examined:
 
     @property
     def verdicts(self) -> dict[str, str]:
-        found = (re.fullmatch(r"[ \d]\d ([A-Z-]+) +(.+)", each) for each in self.said)
-        return {match[1]: match[2] for match in found if match}
+        return verdicts_of(self.said)
 
     def failed(self) -> set[str]:
         return {rule for rule, verdict in self.verdicts.items() if verdict == "FAILED"}
-
-
-def rules_of(part: Part) -> list[str]:
-    return [name for name, rule in RULES.items() if part in rule.parts]
 
 
 @pytest.fixture

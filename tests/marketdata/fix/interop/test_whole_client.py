@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from marketdata.fix.conformance.rulebook import RULES, Part
+from marketdata.fix.conformance.rulebook import Part
 from marketdata.fix.downloads import conformance_program
-from tests.marketdata.fix.interop.programs import HERE
+from tests.marketdata.fix.interop.programs import HERE, rules_of, verdicts_of
 from tests.system import bare_environment, free_port
 from tests.waiting import PATIENCE_SECONDS, PROGRAM_SECONDS
 
@@ -101,11 +101,7 @@ class Judged:
 
     @property
     def verdicts(self) -> dict[str, str]:
-        return dict(
-            line[3:].split(maxsplit=1)
-            for line in self.said
-            if line[:2].strip().isdigit()
-        )
+        return verdicts_of(self.said)
 
 
 @pytest.fixture(scope="module")
@@ -123,8 +119,8 @@ def test_a_good_program_is_certified(
         only=[],
         patience=PATIENCE_SECONDS,
     )
-    expected = [name for name, rule in RULES.items() if Part.ORDERS in rule.parts]
-    assert judged.verdicts == dict.fromkeys(expected, "ok"), judged.said
+    expected = dict.fromkeys(rules_of(Part.ORDERS), "ok")
+    assert judged.verdicts == expected, judged.said
     assert judged.exit_code == 0
     assert "was sent to" in judged.said[-1]
 
