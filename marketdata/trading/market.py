@@ -22,7 +22,7 @@ from marketdata.trading import locked, moving, placing
 from marketdata.trading.errors import MarketClosed, OrderChanged, OrderNotOpen
 from marketdata.trading.fees import NO_FEE, Fee, OrderFees, parts_of
 from marketdata.trading.in_force import Ending, OrderStatusReason, TimeInForce
-from marketdata.trading.judging import MOST_OPEN, check_active
+from marketdata.trading.judging import MOST_OPEN
 from marketdata.trading.limits import Limits, taken
 from marketdata.trading.locked import Book, Cash, MissingHolders
 from marketdata.trading.models import (
@@ -176,8 +176,6 @@ def amend(
                 f"{order.filled} units are filled; the quantity must be greater.",
                 minimum=order.filled + 1,
             )
-        client = prepared.clients[order.account_id]
-        check_active(client)
         before = len(prepared.executions)
         prepared.actor = prepared.writer.actor = actor
         kept = placing.amend(prepared, order, wanted, limit, post_only)

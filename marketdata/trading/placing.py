@@ -126,8 +126,9 @@ def amend(
         of.queues.remove(order.pk)
     remaining = quantity - order.filled
     check_level(of, order.side, limit_price, remaining)
-    order.quantity, order.limit_price = quantity, limit_price
     client = of.clients[order.account_id]
+    check_active(client)
+    order.quantity, order.limit_price = quantity, limit_price
     check_open_value(of, client, limit_price * remaining)
     check_movement(of, order, remaining)
     keeps = limit_price == before[0] and remaining <= before[1]

@@ -3,8 +3,9 @@
     python -m tests.marketdata.trading.model --runs 300 --steps 40
     python -m tests.marketdata.trading.model --runs 0 --trades 10000
 
-It makes an installation of its own, takes each action in both and compares every order,
-every balance and what is reserved after each; then the statements of `verify market`,
+It makes an installation of its own, takes each action in both and compares after each:
+the phase, the prices that limits and bands refer to, the book that is shown, every
+order, trade and balance, and what is reserved; then the statements of `verify market`,
 and at the end of a run the replay. It ends with the seed and the action that lead to a
 difference, if there is one.
 """
@@ -16,11 +17,11 @@ from collections import Counter
 from copy import deepcopy
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import groupby
 from math import floor
-from typing import Any
+from typing import Any, NamedTuple
 
 BUY, SELL = 0, 1
-CLOSED_TO = {"CLOSED", "HALTED"}
 Rates = tuple[int, int, int, int | None, int]
 """Basis points of makers and takers, cents at least and at most, VAT's basis points."""
 
@@ -74,14 +75,19 @@ class Sheet:
 
 @dataclass
 class Trade:
-    """The numbers of its orders, buyer first; `taker` is the side that came."""
+    """The numbers of its orders, buyer first; `taker` is the side that came, if one
+    did."""
 
     orders: tuple[int, int]
     accounts: tuple[int, int]
     units: int
     value: int
-    taker: int
+    taker: int | None
     is_busted: bool = False
+
+
+def is_far(price: int, other: int, band: int) -> bool:
+    return abs(price - other) > other * band // 10_000
 
 
 @dataclass
@@ -93,15 +99,18 @@ class Terms:
     band: int = 2_000
     most_value: int | None = None
     most_units: int | None = None
+    dynamic: int = 1_000
+
+    def tick(self, price: int) -> int:
+        return [step for floor, step in self.table if floor <= price][-1]
 
     def is_off(self, price: int, left: int, reference: int) -> str | None:
         """The code of the first rule that a limit and open units break."""
-        tick = [step for floor, step in self.table if floor <= price][-1]
-        if price % tick:
+        if price % self.tick(price):
             return "TICK_SIZE"
         if left % self.lot:
             return "LOT_SIZE"
-        if abs(price - reference) > reference * self.band // 10_000:
+        if is_far(price, reference, self.band):
             return "PRICE_OUTSIDE_COLLAR"
         return None
 
@@ -124,6 +133,16 @@ class Open:
     is_over: bool = False
 
 
+class Auction(NamedTuple):
+    """Its fills are numbers of a buy and a sell order, and units; `removed` are numbers
+    of orders."""
+
+    price: int | None
+    surplus: int
+    fills: list[tuple[int, int, int]]
+    removed: set[int]
+
+
 class Model:
     """The rules of a market, without queues, tables or locks."""
 
@@ -142,7 +161,10 @@ class Model:
         self.fees = 0
         self.filled: Counter[int] = Counter()
         self.terms, self.following = Terms(), Terms()
-        self.reference = 100
+        self.reference = self.last = 100
+        self.shows_book = True
+        self.blocks: set[tuple[int, int | None]] = set()
+        """Of a partner, or of one of its accounts."""
 
     def held_cash(self, account: int) -> int:
         return sum(
@@ -165,14 +187,18 @@ class Model:
         return user in self.frozen or side == BUY and too_many
 
     def refusal(
-        self, number: int, account: int, side: int, units: int, price: int
+        self, number: int, account: int, side: int, units: int, price: int, tif: str
     ) -> str | None:
         user = self.users[account]
         broken = self.terms.refuses(price, units, self.filled[number], self.reference)
         if broken:
             return broken
+        if self.phase == "CALL" and tif != "GTC":
+            return "ONLY_RESTING_ORDERS"
         if account in self.suspended:
             return "ACCOUNT_NOT_ACTIVE"
+        if self.blocks & {(PARTNERS[account], None), (PARTNERS[account], account)}:
+            return "ORDERS_BLOCKED"
         if self.forbids(side, user, units):
             return "TRANSFER_REFUSED"
         free = self.cash[account] - self.held_cash(account)
@@ -187,9 +213,8 @@ class Model:
     ) -> str:
         own = self.tariffs.get(PARTNERS[account], self.tariffs.get(None))
         self.sheets[number] = Sheet(own)
-        return self.refusal(number, account, side, units, price) or self.meet(
-            number, account, side, units, price, tif
-        )
+        of = (number, account, side, units, price, tif)
+        return self.refusal(*of) or self.meet(*of)
 
     def meet(
         self, number: int, account: int, side: int, units: int, price: int, tif: str
@@ -206,7 +231,9 @@ class Model:
             (sign * o.price, o.came, n)
             for n, o in self.orders.items()
             if o.side != side and not o.is_over and sign * o.price <= sign * price
+            if self.phase != "CALL"
         ]
+        last, is_outside = self.last, False
         for _, _, maker_number in sorted(others):
             maker = self.orders[maker_number]
             other = self.users[maker.account]
@@ -215,25 +242,18 @@ class Model:
             if other == user:
                 tif = "IOC" if tif == "GTC" else tif
                 break
+            if self.is_outside(maker.price, last):
+                is_outside = True
+                break
             moved = min(units, maker.left)
             if self.forbids(maker.side, other, moved):
                 del self.orders[maker_number]
                 continue
-            buyer, seller = (
-                (account, maker.account) if side == BUY else (maker.account, account)
-            )
-            value = moved * maker.price
-            self.cash[buyer] -= value
-            self.cash[seller] += value
-            for one, of, taker in ((maker_number, maker, False), (number, None, True)):
-                fee = self.sheets[one].fill(value, taker, of.side if of else side)
-                self.cash[of.account if of else account] -= fee
-                self.fees += fee
-            sides = (number, maker_number) if side == BUY else (maker_number, number)
-            self.trades.append(Trade(sides, (buyer, seller), moved, value, side))
-            self.units[self.users[buyer]] += moved
-            self.units[self.users[seller]] -= moved
-            self.filled.update({number: moved, maker_number: moved})
+            self.orders[number] = Open(account, side, price, units, came)
+            both = (number, maker_number) if side == BUY else (maker_number, number)
+            self.trade(both, moved, maker.price, side)
+            del self.orders[number]
+            self.last = maker.price
             maker.left -= moved
             units -= moved
             if not maker.left:
@@ -241,15 +261,154 @@ class Model:
         if units and tif == "FOK":
             self.cash, self.units, self.orders, self.filled = before[:4]
             self.sheets, self.trades, self.fees = before[4:]
-            return "CANCELLED"
+            self.last = last
+            return "OUTSIDE_BAND" if is_outside else "CANCELLED"
+        if is_outside:
+            self.phase, self.shows_book = "CALL", False
         if units and tif == "GTC":
             self.orders[number] = Open(account, side, price, units, came)
             return "OPEN"
         return "CANCELLED" if units else "FILLED"
 
+    def is_outside(self, price: int, last: int) -> bool:
+        """Whether nothing trades at this price by an order that came at another."""
+        terms = self.terms
+        return is_far(price, last, terms.dynamic) or is_far(
+            price, self.reference, terms.band
+        )
+
+    def trade(
+        self, sides: tuple[int, int], units: int, price: int, taker: int | None
+    ) -> None:
+        """Move units, cash and fees of two orders, the buy first."""
+        orders = [self.orders[number] for number in sides]
+        buyer, seller = (order.account for order in orders)
+        value = units * price
+        self.cash[buyer] -= value
+        self.cash[seller] += value
+        for number, order in zip(sides, orders, strict=True):
+            fee = self.sheets[number].fill(value, order.side == taker, order.side)
+            self.cash[order.account] -= fee
+            self.fees += fee
+        self.trades.append(Trade(sides, (buyer, seller), units, value, taker))
+        self.units[self.users[buyer]] += units
+        self.units[self.users[seller]] -= units
+        self.filled.update(dict.fromkeys(sides, units))
+
+    def call(self, otherwise: int) -> None:
+        """Staff begin a call."""
+        self.refer(otherwise)
+        self.phase, self.shows_book = "CALL", False
+
+    def end_call(self, otherwise: int) -> Auction:
+        """Orders whose time is over take no part."""
+        self.orders = {n: o for n, o in self.orders.items() if not o.is_over}
+        auction = self.auction(is_judged=True)
+        for number in auction.removed:
+            del self.orders[number]
+        for buy, sell, units in auction.fills:
+            assert auction.price is not None
+            self.trade((buy, sell), units, auction.price, None)
+            for number in (buy, sell):
+                self.orders[number].left -= units
+                if not self.orders[number].left:
+                    del self.orders[number]
+        self.open(otherwise)
+        return auction
+
+    def auction(self, is_judged: bool) -> Auction:
+        """How a call would end now, with the rules of the token where it `is_judged`.
+
+        Of two orders of one user that trade the younger is removed, and one whose
+        fill a rule forbids; then all is determined anew.
+        """
+        left = dict(sorted(self.orders.items(), key=lambda item: item[1].came))
+        while True:
+            price, surplus, fills = self.crossing(left)
+            removed = self.met_by_own(left, fills)
+            if is_judged and not removed:
+                removed = self.refused(fills)
+            if not removed:
+                return Auction(price, surplus, fills, self.orders.keys() - left)
+            for number in removed:
+                del left[number]
+
+    def crossing(
+        self, left: dict[int, Open]
+    ) -> tuple[int | None, int, list[tuple[int, int, int]]]:
+        """Price, surplus of bids and fills: each price is tried, unit by unit."""
+        at: dict[int, tuple[int, int]] = {}
+        for price in range(1, max((o.price for o in left.values()), default=0) + 1):
+            of = left.values()
+            bids = sum(o.left for o in of if o.side == BUY and o.price >= price)
+            offers = sum(o.left for o in of if o.side == SELL and o.price <= price)
+            if bids and offers and not price % self.terms.tick(price):
+                at[price] = min(bids, offers), bids - offers
+        if not at:
+            return None, 0, []
+        most = max(volume for volume, _ in at.values())
+        surpluses = {p: rest for p, (volume, rest) in at.items() if volume == most}
+        least = min(map(abs, surpluses.values()))
+        best = [p for p, surplus in surpluses.items() if abs(surplus) == least]
+        if least:
+            highest = [p for p in best if surpluses[p] > 0][-1:]
+            best = highest + [p for p in best if surpluses[p] < 0][:1]
+        price = min(best, key=lambda p: (abs(p - self.reference), -p))
+        lines = [
+            [
+                number
+                for number, o in sorted(
+                    left.items(), key=lambda i: (sign * i[1].price, i[1].came)
+                )
+                if o.side == side and sign * o.price <= sign * price
+                for _ in range(o.left)
+            ]
+            for side, sign in ((BUY, -1), (SELL, 1))
+        ]
+        pairs = groupby(zip(*lines, strict=False))
+        fills = [(buy, sell, len([*units])) for (buy, sell), units in pairs]
+        return price, surpluses[price], fills
+
+    def met_by_own(
+        self, left: dict[int, Open], fills: list[tuple[int, int, int]]
+    ) -> list[int]:
+        trading = {number for fill in fills for number in fill[:2]}
+        sides: dict[int, int] = {}
+        return [
+            number
+            for number, o in left.items()
+            if number in trading
+            and sides.setdefault(self.users[o.account], o.side) != o.side
+        ]
+
+    def refused(self, fills: list[tuple[int, int, int]]) -> list[int]:
+        """The orders whose fills rules forbid, after the fills that they allow."""
+        refused: list[int] = []
+        before = self.units.copy()
+        for buy, sell, units in fills:
+            if buy in refused or sell in refused:
+                continue
+            buyer, seller = (self.users[self.orders[n].account] for n in (buy, sell))
+            if self.forbids(SELL, seller, units):
+                refused.append(sell)
+            elif self.forbids(BUY, buyer, units):
+                refused.append(buy)
+            else:
+                self.units[buyer] += units
+                self.units[seller] -= units
+        self.units = before
+        return refused
+
+    def book(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        """Prices and units of bids and offers, as far as they are shown."""
+        levels: tuple[Counter[int], Counter[int]] = Counter(), Counter()
+        for order in self.orders.values() if self.shows_book else ():
+            levels[order.side][order.price] += order.left
+        return sorted(levels[BUY].items(), reverse=True), sorted(levels[SELL].items())
+
     def amend(self, number: int, left: int, price: int) -> str:
         order = self.orders.pop(number)
-        refusal = self.refusal(number, order.account, order.side, left, price)
+        refusal = self.refusal(number, order.account, order.side, left, price, "GTC")
         if refusal:
             self.orders[number] = order
             return refusal
@@ -268,13 +427,18 @@ class Model:
             if self.forbids(order.side, user, order.left):
                 del self.orders[number]
 
-    def open(self, otherwise: int) -> None:
-        """Refer to the last trade that stands; after new terms, end what is off."""
+    def refer(self, otherwise: int) -> None:
+        """Refer to the last trade that stands."""
         standing = [t.value // t.units for t in self.trades if not t.is_busted]
         self.reference = standing[-1] if standing else otherwise
-        self.phase = "CONTINUOUS"
+
+    def open(self, otherwise: int) -> None:
+        self.refer(otherwise)
+        self.last = self.reference
+        self.phase, self.shows_book = "CONTINUOUS", True
 
     def reopen(self, otherwise: int) -> None:
+        """Open the next session; by new terms, end what is off."""
         self.open(otherwise)
         if self.terms is self.following:
             return
@@ -301,6 +465,8 @@ class Model:
             self.cash[account] += sign * trade.value + back
             self.units[self.users[account]] -= sign * trade.units
         trade.is_busted = True
+        standing = [t.value // t.units for t in self.trades if not t.is_busted]
+        self.last = standing[-1] if standing else self.last
 
     def suspend(self, account: int) -> None:
         """Orders of the user's other accounts stay, even if a rule now forbids them."""
@@ -316,13 +482,13 @@ PARTNERS = [0, 1, 0, 0, 0]
 WEIGHTS = {
     "place": 8, "several": 4, "amend": 3, "cancel": 2, "freeze": 1, "suspend": 1,
     "rule": 1, "halt": 1, "expire": 1, "deposit": 2, "tariff": 2, "bust": 2,
-    "parameters": 1, "reopen": 2,
+    "parameters": 1, "reopen": 2, "call": 2, "block": 1,
 }  # fmt: skip
 
 
 BUSY = {
     "place": 1, "several": 8, "amend": 4, "cancel": 1, "deposit": 1, "tariff": 2,
-    "bust": 2, "parameters": 1, "reopen": 1,
+    "bust": 2, "parameters": 1, "reopen": 1, "call": 4,
 }  # fmt: skip
 """Of clients with enough cash and units, so that most orders trade."""
 
@@ -347,6 +513,7 @@ class Both:
         self.accounts = [first, second, *rest]
         self.model = Model(USERS)
         self.restrictions: dict[int, Any] = {}
+        self.blocks: dict[tuple[int, int | None], Any] = {}
         self.ids: dict[int, Any] = {}
         self.number = 0
         for number, account in enumerate(self.accounts):
@@ -358,6 +525,9 @@ class Both:
         self.model.units |= {0: 30 * times, 1: 30 * times, 2: 10 * times}
         self.weights = BUSY if is_busy else WEIGHTS
         self.most_orders = 20 if is_busy else 6
+        if not is_busy:
+            self.parameters()
+            self.reopen()
 
     def step(self) -> str:
         action = self.random.choices([*self.weights], [*self.weights.values()])[0]
@@ -398,24 +568,22 @@ class Both:
         try:
             results = place_each(self.token.pk, requests)
         except MarketClosed:
-            assert self.model.phase in CLOSED_TO
+            assert self.model.phase == "HALTED"
             return "closed"
-        assert self.model.phase == "CONTINUOUS"
+        assert self.model.phase != "HALTED"
         statuses = []
         for order, result in zip(orders, results, strict=True):
             self.number += 1
             said = self.model.place(self.number, **order)
             if isinstance(result, Placed):
                 self.ids[self.number] = result.order.pk
-                # A later order of the list may have filled it.
-                statuses.append((said, result.order.status))
+                statuses.append((self.number, said, result.order.status))
             else:
                 assert result.code == said, (order, result, said)
-        for said, status in statuses:
-            assert said == status or (said, status) == ("OPEN", "FILLED"), (
-                said,
-                status,
-            )
+        for number, said, status in statuses:
+            # A later order of the list may have filled or ended it.
+            is_over = said == "OPEN" and number not in self.model.orders
+            assert said == status or is_over, (number, said, status)
         return f"{orders} {statuses}"
 
     def some_open(self) -> int | None:
@@ -427,7 +595,7 @@ class Both:
         from partnerapi.core.errors import PartnerAPIError
 
         number = self.some_open()
-        if number is None or self.model.phase != "CONTINUOUS":
+        if number is None or self.model.phase == "HALTED":
             return "nothing"
         left, price = self.random.randint(1, 12), self.random.randint(97, 103)
         row = Order.objects.get(pk=self.ids[number])
@@ -514,12 +682,58 @@ class Both:
         from marketdata.trading.phases import change_phase
         from tests.approved import asker
 
-        wanted = "HALTED" if self.model.phase == "CONTINUOUS" else "CONTINUOUS"
-        change_phase(self.token.pk, wanted, asker(), "why")
-        self.model.phase = wanted
-        if wanted == "CONTINUOUS":
-            self.model.open(self.reference())
-        return wanted
+        if self.model.phase == "HALTED":
+            return self.call()
+        change_phase(self.token.pk, "HALTED", asker(), "why")
+        self.model.phase = "HALTED"
+        return "HALTED"
+
+    def call(self) -> str:
+        """Begin a call, or end the one that is."""
+        from marketdata.trading.models import Auction as Row
+        from marketdata.trading.phases import change_phase
+        from marketdata.trading.uncrossing import indicate
+        from tests.approved import asker
+        from tests.marketdata.trading.test_calls import end_call
+
+        if self.model.phase != "CALL":
+            change_phase(self.token.pk, "CALL", asker(), "why")
+            self.model.call(self.reference())
+            return "CALL"
+        indicate(self.token.pk)
+        row = Row.objects.get(token=self.token, ended=None)
+        self.compare_auction(self.model.auction(is_judged=False), (
+            row.indicative_price, row.indicative_quantity, row.indicative_surplus,
+        ))  # fmt: skip
+        over = self.some_over()
+        end_call(self.token)
+        row.refresh_from_db()
+        auction = self.model.end_call(self.reference())
+        assert row.fills == len(auction.fills)
+        self.compare_auction(auction, (row.price, row.quantity, row.surplus))
+        return f"without {over}: {auction}"
+
+    def compare_auction(
+        self, auction: Auction, figures: tuple[int | None, int | None, int | None]
+    ) -> None:
+        volume = sum(units for _, _, units in auction.fills)
+        if auction.price is None:
+            assert not any(figures), figures
+        else:
+            assert figures == (auction.price, volume, auction.surplus), figures
+
+    def some_over(self) -> list[int]:
+        """End the time of some orders, which their market does not do yet."""
+        from tests.owner import tamper
+
+        numbers = [n for n in self.model.orders if self.random.random() < 0.2]
+        for number in numbers:
+            tamper(
+                "UPDATE trading_order SET expires_at = clock_timestamp()"
+                f" WHERE id = '{self.ids[number]}'"
+            )
+            self.model.orders[number].is_over = True
+        return numbers
 
     def reference(self) -> int:
         """Of the market: the model has none where no trade stands."""
@@ -539,6 +753,7 @@ class Both:
             self.random.choice([2_000, 4_000]),
             self.random.choice([None, None, 600, 1_000]),
             self.random.choice([None, None, 6, 10]),
+            self.random.choice([200, 300, 1_000]),
         )
         changed = {
             "tick_cents": base,
@@ -548,6 +763,7 @@ class Both:
             "collar_bps": terms.band,
             "most_value": terms.most_value,
             "most_units": terms.most_units,
+            "dynamic_band_bps": terms.dynamic,
         }
         wanted = latest(self.token.pk).terms | changed
         set_parameters(self.token.pk, wanted, "why", asker())
@@ -570,15 +786,8 @@ class Both:
         from django.utils import timezone
 
         from marketdata.trading.market import expire_due
-        from tests.owner import tamper
 
-        numbers = [n for n in self.model.orders if self.random.random() < 0.3]
-        for number in numbers:
-            tamper(
-                "UPDATE trading_order SET expires_at = clock_timestamp()"
-                f" WHERE id = '{self.ids[number]}'"
-            )
-            self.model.orders[number].is_over = True
+        numbers = self.some_over()
         # One comes before the sweep: it does not meet them.
         said = self.place()
         expire_due(timezone.now())
@@ -632,6 +841,32 @@ class Both:
         model.bust(trade)
         return f"{number}: {trade}"
 
+    def block(self) -> str:
+        from marketdata.trading import controls
+        from marketdata.trading.models import Order
+
+        account = self.random.randrange(len(USERS))
+        client, partner = self.accounts[account], PARTNERS[account]
+        of = partner, self.random.choice([None, account])
+        login = client.partner.login
+        if of in self.model.blocks:
+            assert controls.release(self.blocks.pop(of), login)
+            self.model.blocks.remove(of)
+            return f"{of} is free"
+        own = client.pk if of[1] is not None else None
+        self.blocks[of] = controls.block(client.partner_id, own, None, login)
+        self.model.blocks.add(of)
+        if self.random.random() < 0.5:
+            return f"{of}, whose orders stay"
+        found = Order.objects.filter(partner=client.partner_id)
+        controls.sweep(found.filter(account=own) if own else found, "BY_PARTNER", login)
+        self.model.orders = {
+            n: o
+            for n, o in self.model.orders.items()
+            if o.account != account and (own or PARTNERS[o.account] != partner)
+        }
+        return f"{of}, whose orders end"
+
     def deposit(self) -> str:
         from tests.marketdata.trading.trading import deposit
 
@@ -642,12 +877,26 @@ class Both:
 
     def compare(self) -> None:
         from accounts.cash.models import CashHead
-        from marketdata.trading.models import Market, Order
+        from marketdata.trading.models import Execution, Market, Order
+        from tests.marketdata.trading.test_calls import book_of
         from tests.marketdata.trading.trading import as_committed, purse, units
 
         as_committed()
         model = self.model
         market = Market.objects.get(token=self.token)
+        assert (market.phase, market.reference_price) == (model.phase, model.reference)
+        if model.phase == "CONTINUOUS":
+            assert (market.last_price or market.reference_price) == model.last
+        assert book_of(self.token) == model.book()
+        tape = Execution.objects.filter(token=self.token).order_by("sequence")
+        assert [
+            *tape.values_list(
+                "buy_order", "sell_order", "quantity", "price", "aggressor"
+            )
+        ] == [
+            (*(self.ids[n] for n in t.orders), t.units, t.value // t.units, t.taker)
+            for t in model.trades
+        ]
         charged = CashHead.objects.filter(pk=market.fees_account_id)
         assert sum(head.balance for head in charged) == model.fees
         for number, account in enumerate(self.accounts):

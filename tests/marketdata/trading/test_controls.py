@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from itertools import product
 from threading import Event
 from uuid import UUID
@@ -17,7 +18,7 @@ from accounts.approvals.models import ApprovalKind
 from accounts.keys.models import Partner
 from issuers.models import Token
 from marketdata.trading import controls, locked, market, phases, uncrossing
-from marketdata.trading.errors import OrdersBlocked
+from marketdata.trading.errors import OrdersBlocked, PriceOutsideCollar
 from marketdata.trading.models import Order, OrderBlock
 from partnerapi.core.database import value_of
 from partnerapi.sandbox.data.approvals import (
@@ -100,8 +101,12 @@ def test_a_block_of_an_account_names_it_and_open_orders_stay(
     block = once(partner, BLOCK, **of).data["blockOrders"]["block"]
     assert (block["account"]["id"], block["token"]["id"]) == tuple(of.values())
     assert once(partner, PLACE, **order).code == "ORDERS_BLOCKED"
+    amend = partial(market.amend, open_one[6:], 1, trading.buyer.partner.login)
     with pytest.raises(OrdersBlocked):
-        market.amend(open_one[6:], 1, trading.buyer.partner.login, quantity=2)
+        amend(quantity=2)
+    # As of a new order, the form is judged before the account.
+    with pytest.raises(PriceOutsideCollar):
+        amend(limit_price=1)
     assert Order.objects.get(pk=open_one[6:]).status == "OPEN"
     # A release is of the same account and token.
     released = once(partner, RELEASE, accountID=account).data["releaseOrders"]

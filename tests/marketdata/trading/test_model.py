@@ -8,9 +8,10 @@ from tests.sampling import sample
 from tests.tiers import count
 
 
-@pytest.mark.parametrize("seed", sample(range(20), count(5, 20), "markets"))
+@pytest.mark.parametrize("seed", sample(range(400), count(5, 400), "markets"))
 def test_the_market_is_its_model(one_person: None, seed: int):
-    run(seed, 20)
+    """20,000 actions in a long run."""
+    run(seed, count(20, 50))
 
 
 def test_auctions_of_many_books_are_as_over_all_prices():
