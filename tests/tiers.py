@@ -81,6 +81,7 @@ MORE_WHEN_LONG = (
     "tests/issuers/offerings/test_allotment.py",
     "tests/issuers/offerings/test_reserves.py",
     "tests/issuers/test_register_machine.py",
+    "tests/marketdata/trading/test_interruptions.py",
     "tests/marketdata/trading/test_model.py",
     "tests/marketdata/trading/test_refused.py",
 )

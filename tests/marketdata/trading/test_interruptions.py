@@ -1,5 +1,6 @@
 """A trade outside the bands does not happen: the market goes to a call, by itself."""
 
+import re
 from random import Random
 from typing import Any
 
@@ -26,6 +27,8 @@ from tests.marketdata.trading.trading import (
     sell,
 )
 from tests.owner import tamper
+from tests.sampling import sample
+from tests.tiers import count
 
 __all__ = ["two"]
 
@@ -177,28 +180,56 @@ def test_the_database_interrupts_no_market_without_need(
     assert phase_of(two.token) == "CONTINUOUS"
 
 
-@pytest.mark.parametrize("seed", range(3))
+LETTERS = {
+    "ORDER_TRADED": "T", "ORDER_CANCELLED": "C", "PHASE_CHANGED": "P",
+    "MARKET_PHASE_CHANGED": "P",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", sample(range(20), count(1, 20), "walks"))
 def test_no_walk_of_prices_trades_outside_the_bands(two: Two, seed: int):
+    """Fifty walks in a market, of twelve orders each."""
     chance = Random(seed)
     for client in (two.buyer, two.seller):
-        deposit(client, 10**6)
-        give(two.token, {client: 10_000})
-    interruptions = 0
-    for _ in range(40):
-        found = Market.objects.get(token=two.token)
-        reference = found.reference_price or 0
-        before = found.last_price or reference
-        floor, cap = collar(reference, found.collar_bps)
-        lowest, highest = collar(before, found.dynamic_band_bps)
-        limit = min(max(round(before * chance.uniform(0.86, 1.14)), floor), cap)
+        deposit(client, 10**9)
+        give(two.token, {client: 10**6})
+    assert sum(walk(two, chance) for _ in range(50)) > 5
+    assert breaches() == []
+
+
+def walk(two: Two, chance: Random) -> bool:
+    """Send orders around the last price; whether they interrupted the market."""
+    found = Market.objects.get(token=two.token)
+    assert found.phase == "CONTINUOUS"
+    last, reference = found.last_price or 0, found.reference_price or 0
+    floor, cap = collar(reference, found.collar_bps)
+    requests = []
+    for _ in range(12):
         ask, client = chance.choice([(buy, two.buyer), (sell, two.seller)])
-        [result] = place(two.token, ask(client, chance.randint(1, 9), limit))
-        assert isinstance(result, Placed)
+        limit = min(max(round(last * chance.uniform(0.86, 1.14)), floor), cap)
+        in_force = chance.choice(["GTC", "GTC", "GTC", "IOC", "FOK"])
+        units = chance.randint(1, 9)
+        requests.append(ask(client, units, limit, time_in_force=in_force))
+    for result in place(two.token, *requests):
+        if isinstance(result, PartnerAPIError):
+            assert result.code in ("OUTSIDE_BAND", "ONLY_RESTING_ORDERS")
+            continue
+        lowest, highest = collar(last, found.dynamic_band_bps)
         for trade in result.executions:
             assert max(lowest, floor) <= trade.price <= min(highest, cap)
-        if phase_of(two.token) == "CALL" and found.phase != "CALL":
-            interruptions += 1
-        if phase_of(two.token) == "CALL" and chance.random() < 0.4:
-            end_call(two.token)
-    assert interruptions
-    assert breaches() == []
+            last = trade.price
+    as_committed()
+    log = OrderEvent.objects.filter(token=two.token, number__gt=found.last_event)
+    events = [*log.order_by("number").values_list("kind", "reason")]
+    letters = "".join(
+        LETTERS.get(kind) or ("O" if reason == "OUTSIDE_BAND" else "A")
+        for kind, reason in events
+    )
+    assert re.fullmatch("(AT*C?)*(OT*C?PA*)?", letters), letters
+    told = Event.objects.filter(partner_id=two.buyer.partner_id).order_by("-sequence")
+    types = [*told.values_list("type", flat=True)[: len(events)]][::-1]
+    assert "".join(LETTERS.get(t, "A") for t in types) == letters.replace("O", "A")
+    if phase_of(two.token) == "CONTINUOUS":
+        return False
+    end_call(two.token)
+    return True
