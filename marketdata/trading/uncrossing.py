@@ -1,9 +1,9 @@
 """Ends calls: determines the price and the fills of an auction, and settles them.
 
 An auction of few fills is one transaction. Of one with more, the first transaction
-lists the fills, which bind from then on. The next ones settle them in order; after a
-crash another process goes on from the list. Meanwhile the market takes no order,
-amendment or cancellation.
+lists the fills, which bind from then on. The next ones settle them in order, and judge
+no rule anew; after a crash another process goes on from the list. Meanwhile the market
+takes no order, amendment or cancellation.
 """
 
 from collections import defaultdict

@@ -244,6 +244,14 @@ INVARIANTS = (
         """,
     ),
     Invariant(
+        "rules admitted the fills of an auction when they were listed",
+        """
+        SELECT count(*), count(*) FILTER (WHERE EXISTS (
+            SELECT FROM trading_refused_fills(a.token_id, a.began, TRUE)))
+        FROM trading_auction a WHERE a.listed_at IS NOT NULL
+        """,
+    ),
+    Invariant(
         "no user trades with itself, and a trade names its orders' accounts",
         """
         SELECT count(*), count(*) FILTER (WHERE b.user_id = s.user_id

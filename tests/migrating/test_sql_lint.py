@@ -55,6 +55,8 @@ NAMES_LATER = {
         "trading_refusedorder",
         "trading_tariff",
     },
+    # Which entries settle an auction.
+    "register_broken_entries": {"trading_execution"},
     # What is recorded of an internal market.
     "marketdata_record": {"trading_judge_book"},
 }

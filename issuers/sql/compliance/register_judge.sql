@@ -1,7 +1,8 @@
 -- Returns each refusal of a movement, most important first, by the rules and
 -- restrictions that hold at an instant, or held in the past.
 -- called by: anyone, offerings_refusals, register_broken_entries,
---     register_judge_entries, register_refusals, trading_judge_endings
+--     register_judge_entries, register_refusals, trading_judge_endings,
+--     trading_refused_fills
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.register_judge(
     of_token uuid, kind text, source bigint, target bigint, amount numeric, at timestamp

@@ -5,7 +5,7 @@
 -- partnerapi.reason is the code of the entries' reasons, which makes lines of version 3.
 -- `entry_times` and `price_times` are for a history; elsewhere all have the time `at`.
 -- The heads are locked. Returns the entries, then the prices, as they were given.
--- called by: register_history, register_post
+-- called by: register_history, register_post, trading_settle
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.register_enter(
     at timestamp with time zone, judges boolean, entry_tokens uuid[], kinds text[],

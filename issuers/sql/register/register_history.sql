@@ -1,7 +1,6 @@
 -- Writes the past of tokens whose issuers are made in this transaction: tokens without
 -- entry and price, never opened, or whose past this transaction has begun. Times rise,
--- from the token's creation to now. It opens the ledgers. Nothing else takes times, or
--- writes past the judge.
+-- from the token's creation to now. It opens the ledgers. Nothing else takes times.
 -- called by: application
 -- raises: restrict_violation
 -- locks: issuers_tokenledgerhead (FOR UPDATE)

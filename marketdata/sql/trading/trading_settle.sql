@@ -1,6 +1,9 @@
 -- Settles the next fills of an auction, so many at most, as they are listed: executions,
 -- entries, payments, fees, the market's log. With the last one the tape and the book
 -- show the result, the orders' partners have their events, and the next phase begins.
+-- Rules and restrictions are not judged: they admitted the fills when these were listed,
+-- and what came since, such as a freeze, does not undo a trade that binds. Units and
+-- cash are those that the orders reserve.
 -- Returns the number of fills that are left.
 -- called by: application
 -- raises: restrict_violation
@@ -132,15 +135,15 @@ BEGIN
                 fee_nets, fee_vats, fee_actors
             FROM trading_charge(of_token, market.last_event, settled_at) c;
         END IF;
-        PERFORM FROM register_post(moved_at,
+        PERFORM FROM register_enter(moved_at, FALSE,
             array_fill(of_token, ARRAY[batch]), array_fill('TRADE'::text, ARRAY[batch]),
             sellers, buyers, quantities::numeric[], array_fill(''::text, ARRAY[batch]),
             actors, array_fill(NULL::uuid, ARRAY[batch]),
-            array_fill(NULL::bigint, ARRAY[batch]),
+            array_fill(NULL::bigint, ARRAY[batch]), NULL,
             CASE WHEN is_last THEN ARRAY[of_token] ELSE '{}' END,
             CASE WHEN is_last THEN ARRAY[auction.price] ELSE '{}' END,
             CASE WHEN is_last THEN ARRAY['TRADE'] ELSE '{}' END,
-            CASE WHEN is_last THEN ARRAY['market'] ELSE '{}' END,
+            CASE WHEN is_last THEN ARRAY['market'] ELSE '{}' END, NULL,
             array_fill(of_token, ARRAY[cardinality(held_accounts)]),
             held_accounts, held_units);
         paid := cash_post(moved_at, array_fill('TRADE'::text, ARRAY[batch])

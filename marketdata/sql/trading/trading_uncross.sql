@@ -1,10 +1,12 @@
 -- Lists the fills that end a call whose second has come: they bind from then on, in
 -- this order. Judges the price and the fills: most units trade, each limit admits the
--- price, better limits and older orders trade first, no user trades on both sides.
--- Returns the number of fills, 0 with a price of NULL.
+-- price, better limits and older orders trade first, no user trades on both sides, and
+-- rules and restrictions admit each fill after those before it: they are not judged when
+-- it settles. Returns the number of fills, 0 with a price of NULL.
 -- called by: application
 -- raises: restrict_violation
--- locks: marketdata_orderbookhead (FOR NO KEY UPDATE)
+-- locks: issuers_ledgeraccount (FOR SHARE), issuers_tokenledgerhead (FOR UPDATE),
+--     marketdata_orderbookhead (FOR NO KEY UPDATE)
 CREATE OR REPLACE FUNCTION public.trading_uncross(
     of_token uuid, at_price bigint, buys uuid[], sells uuid[], quantities bigint[]
 )
@@ -19,6 +21,8 @@ DECLARE
     traded numeric;
     most numeric;
     wrong uuid;
+    entry bigint;
+    refused text;
 BEGIN
     PERFORM accounts_read_committed();
     PERFORM FROM marketdata_orderbookhead
@@ -40,6 +44,11 @@ BEGIN
         RAISE EXCEPTION 'An auction has a price, a multiple of the tick, and 50,000 '
             'fills at most, or neither.' USING ERRCODE = 'restrict_violation';
     END IF;
+    SELECT h.last_seq INTO entry FROM issuers_tokenledgerhead h
+        WHERE h.token_id = of_token FOR UPDATE;
+    PERFORM FROM issuers_ledgeraccount a
+        WHERE a.id IN (SELECT o.ledger_account_id FROM trading_order o
+            WHERE o.id = ANY (buys || sells)) ORDER BY a.id FOR SHARE;
     SELECT coalesce(sum(f.quantity), 0) INTO traded
     FROM unnest(quantities) AS f (quantity);
     WITH levels AS (
@@ -108,8 +117,15 @@ BEGIN
                     ELSE o.limit_price <= at_price END),
         fills = cardinality(buys), first_event = market.last_event,
         first_trade = (SELECT h.last_trade FROM marketdata_orderbookhead h
-            WHERE h.token_id = of_token)
+            WHERE h.token_id = of_token),
+        listed_at = clock_timestamp(), listed_entry = entry
     WHERE a.token_id = of_token AND a.began = auction.began;
+    SELECT format('fill %s: %s', f.place, f.code) INTO refused
+    FROM trading_refused_fills(of_token, auction.began, FALSE) f LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'A rule of the token, or a restriction of a holder, forbids '
+            '% of the auction.', refused USING ERRCODE = 'restrict_violation';
+    END IF;
     RETURN cardinality(buys);
 END $$;
 REVOKE ALL ON FUNCTION public.trading_uncross(uuid, bigint, uuid[], uuid[], bigint[])

@@ -17,9 +17,10 @@ class Auction(models.Model):
     `ends_at` before. Prices are euro cents, quantities units. `surplus` is how many
     more units are bid than offered at the price, below 0 where more are offered.
 
-    Once `fills` is set, so many are listed in `AuctionFill` and bind; the first
-    `settled` of them are executed, from `first_trade` on. `ended` is the event of the
-    phase that followed.
+    Once `fills` is set, so many are listed in `AuctionFill` and bind: rules admitted
+    them at `listed_at`, and are not judged when they settle. The first `settled` of
+    them are executed, from `first_trade` on. `ended` is the event of the phase that
+    followed.
     """
 
     pk = models.CompositePrimaryKey("token_id", "began")
@@ -51,6 +52,10 @@ class Auction(models.Model):
     settled = models.IntegerField(default=0, db_default=0)
     first_event = models.BigIntegerField(null=True)
     first_trade = models.BigIntegerField(null=True)
+    listed_at = models.DateTimeField(null=True)
+    listed_entry = models.BigIntegerField(
+        null=True, help_text="Last entry of the register when its fills were listed."
+    )
     ended = models.BigIntegerField(null=True)
 
     class Meta:

@@ -1,10 +1,15 @@
 """In a call orders rest; its auction trades them at one price, all or nothing."""
 
+from collections.abc import Callable
+from uuid import uuid4
+
 import pytest
 from django.db import DatabaseError, transaction
 
 from issuers.models import Token
+from issuers.register import ledger
 from issuers.register.models import TokenPrice
+from issuers.register.verification import verify as verify_register
 from marketdata.books.current_books import read_books
 from marketdata.models import Trade
 from marketdata.trading import busts, market, phases, uncrossing
@@ -15,7 +20,7 @@ from marketdata.trading.following import OpenOrders
 from marketdata.trading.market import Request
 from marketdata.trading.models import Auction, Execution, Market, Order
 from marketdata.trading.verification import verify
-from partnerapi.core.database import value_of
+from partnerapi.core.database import execute, value_of
 from partnerapi.core.lock_waits import LockTimeout
 from tests.approved import approved_rule, asker
 from tests.marketdata.trading.test_market import Two, two
@@ -341,27 +346,97 @@ def test_a_price_stays_the_last_until_all_trades_of_its_auction_are_busted(
     assert breaches() == []
 
 
-def test_an_auction_that_a_rule_holds_up_stops_no_other(
-    two: Two, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-):
+def bound(two: Two, monkeypatch: pytest.MonkeyPatch) -> list[Order]:
+    """An auction whose five fills, of two units each, are listed and not settled."""
     monkeypatch.setattr(uncrossing, "FILLS", 1)
+    call(two.token)
+    orders = crowded(two, 5)
+    tamper(OVER)
+    assert uncrossing.end(two.token.pk)
+    as_committed()
+    return orders
+
+
+def grow(two: Two) -> None:
+    """Its buyer gets units, and may have no more."""
+    give(two.token, {two.buyer: 1})
+
+
+def freeze(two: Two) -> None:
+    account = ledger.holder_accounts([two.buyer.user_id])[two.buyer.user_id]
+    execute(RESTRICT, [uuid4(), asker(), account, two.token.pk])
+
+
+def pause(two: Two) -> None:
+    tamper(
+        "INSERT INTO issuers_tokenrule (id, token_id, kind, parameters, created_by,"
+        " approved_by, created_at, reason) SELECT gen_random_uuid(), token_id,"
+        " 'TRANSFERS_PAUSED', '{}', created_by, approved_by, clock_timestamp(), reason"
+        " FROM issuers_tokenrule"
+    )
+
+
+RESTRICT = "SELECT binds_restrict(%s, %s, %s, 'FREEZE', %s, NULL, NULL, '', 'A court')"
+
+
+@pytest.mark.parametrize("change", [grow, freeze, pause])
+def test_fills_that_bind_settle_whatever_comes_between(
+    two: Two, monkeypatch: pytest.MonkeyPatch, change: Callable[[Two], None]
+):
+    approved_rule(two.token, "MAX_BALANCE", {"units": 10})
+    bound(two, monkeypatch)
+    phases.uncross_due()
+    change(two)
+    while phases.uncross_due():
+        pass
+    as_committed()
+    assert phase_of(two.token) == "CONTINUOUS"
+    assert units(two.token, two.buyer) == (10 + (change is grow), 0)
+    assert purse(two.seller) == (10 * Execution.objects.all()[0].price, 0)
+    assert units(two.token, two.seller)[1] == 1
+    assert breaches() == []
+    assert [found.rule for found in verify_register() if found.breaches] == []
+
+
+def test_the_database_lists_no_fill_that_a_rule_forbids(two: Two):
     approved_rule(two.token, "MAX_BALANCE", {"units": 10})
     call(two.token)
-    crowded(two, 5)
-    as_committed()
+    bids = [placed(two.token, buy(two.buyer, 6, 102)).pk for _ in range(2)]
+    offer = placed(two.token, sell(two.seller, 12, 100)).pk
+    tamper(OVER)
+    with pytest.raises(DatabaseError, match="forbids fill 2: MAX_BALANCE_EXCEEDED"):
+        uncross_as(two.token, 100, bids, [offer, offer], [6, 6])
+
+
+def test_verification_finds_a_fill_that_a_rule_forbade(two: Two):
+    approved_rule(two.token, "MAX_BALANCE", {"units": 10})
+    call(two.token)
+    placed(two.token, buy(two.buyer, 10, 102))
+    placed(two.token, sell(two.seller, 10, 100))
+    end_call(two.token)
+    assert breaches() == []
+    tamper("""UPDATE issuers_tokenrule SET parameters = '{"units": 9}'""")
+    assert breaches() == [
+        "rules admitted the fills of an auction when they were listed"
+    ]
+
+
+def test_an_auction_that_the_database_refuses_stops_no_other(
+    two: Two, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    bound(two, monkeypatch)
     other = Two()
     call(other.token)
     placed(other.token, sell(other.seller, 4, 98))
     placed(other.token, buy(other.buyer, 4, 102))
-    tamper(OVER)
-    assert uncrossing.end(two.token.pk)
-    as_committed()
-    # Between two steps its buyer gets units, and may have no more.
-    give(two.token, {two.buyer: 1})
+    tamper(
+        OVER + " WHERE fills IS NULL",
+        "UPDATE issuers_holderbalance SET reserved = 0"
+        f" WHERE token_id = '{two.token.pk}'",
+    )
     while phases.uncross_due():
         pass
     as_committed()
-    assert "MAX_BALANCE_EXCEEDED" in caplog.text
+    assert "holder_balance_reserved_within_balance" in caplog.text
     assert (phase_of(two.token), phase_of(other.token)) == ("CALL", "CONTINUOUS")
-    assert units(two.token, two.buyer) == (9, 0)
     assert units(other.token, other.buyer) == (4, 0)
