@@ -16,6 +16,8 @@ from partnerapi.webhooks.models import URL_LENGTH
 
 NAT64 = [ip_network("64:ff9b::/96"), ip_network("64:ff9b:1::/48")]
 SIX_TO_FOUR = ip_network("2002::/16")
+MOST_OF_LABEL = 63
+"""Characters between two dots of a name (RFC 1035, section 2.3.4)."""
 LOOPBACK = ("localhost", "127.0.0.1")
 """Hosts that a sandbox also sends to, by HTTP and on any port."""
 
@@ -37,7 +39,7 @@ def check_url(url: str) -> None:
         )
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
+        host, port = parts.hostname or "", parts.port
     except ValueError:
         raise AddressRefused("It is not a URL.") from None
     if is_loopback(url):
@@ -50,9 +52,10 @@ def check_url(url: str) -> None:
         raise AddressRefused("It has a fragment, which is never sent.")
     if port not in (None, 443):
         raise AddressRefused(f"Its port is {port}; only 443 receives webhooks.")
-    if not host or "." not in host or host.endswith("."):
+    labels = host.split(".")
+    if len(labels) < 2 or not all(0 < len(label) <= MOST_OF_LABEL for label in labels):
         raise AddressRefused("Its host is not a full domain name.")
-    if ":" in host or host.rpartition(".")[2].isdecimal():
+    if ":" in host or labels[-1].isdecimal():
         raise AddressRefused("Its host is an IP address; give a domain name.")
 
 

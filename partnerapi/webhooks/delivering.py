@@ -122,6 +122,8 @@ class Courier:
                         await due.wait()
                 due.clear()
         finally:
+            # Where an exception ends it, the listener would go on without end.
+            stopping.set()
             if self.at_work:
                 await asyncio.wait(self.at_work.values(), timeout=SECONDS + 1)
             await self.ask(self.lease.release)

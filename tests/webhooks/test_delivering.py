@@ -284,6 +284,38 @@ def test_one_receiver_that_hangs_delays_no_other(client: Client, receiver: Recei
             until(lambda: hanging.sequences == sequences)
 
 
+def test_an_address_that_no_name_has_delays_no_other(
+    client: Client, receiver: Receiver
+):
+    refused = created(client.ask, url=receiver.url)["endpoint"]["id"].partition("|")[2]
+    tamper(
+        "UPDATE partnerapi_webhookendpoint SET url = 'https://hooks..example.com/' "
+        f"WHERE id = '{refused}'"
+    )
+    created(client.ask, url=receiver.url)
+    with sending():
+        sequences = client.change(3)
+        until(lambda: receiver.sequences == sequences)
+        until(lambda: WebhookDelivery.objects.filter(endpoint=refused).exists())
+    first = WebhookDelivery.objects.filter(endpoint=refused).first()
+    assert first.error == "Its host is not a full domain name."
+
+
+def test_a_process_that_fails_ends(client: Client, receiver: Receiver):
+    created(client.ask, url=receiver.url)
+    with sending() as process:
+        sequences = client.change()
+        until(lambda: receiver.sequences == sequences)
+        tamper("ALTER TABLE partnerapi_webhookendpoint RENAME COLUMN due_at TO other")
+        try:
+            until(lambda: process.poll() is not None)
+        finally:
+            tamper(
+                "ALTER TABLE partnerapi_webhookendpoint RENAME COLUMN other TO due_at"
+            )
+    assert process.returncode == 1
+
+
 def test_a_killed_process_loses_nothing(client: Client, receiver: Receiver):
     created(client.ask, url=receiver.url)
     sequences: list[int] = []
