@@ -13,9 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+import psycopg
 from django.conf import settings
 
-from tests.waiting import PROGRAM_SECONDS
+from tests.waiting import PROGRAM_SECONDS, until
+
+END_CALL = """
+    UPDATE trading_auction SET earliest_at = now(), ends_at = now()
+    WHERE ended IS NULL AND token_id = (SELECT id FROM issuers_token WHERE symbol = %s)
+"""
+IS_CONTINUOUS = """
+    SELECT 1 FROM trading_market m JOIN issuers_token t ON t.id = m.token_id
+    WHERE t.symbol = %s AND m.phase = 'CONTINUOUS'
+"""
 
 
 def bare_environment() -> dict[str, str]:
@@ -85,6 +95,13 @@ class System:
     def variable(self, name: str) -> str:
         lines = (self.directory / "environment").read_text().splitlines()
         return dict(line.split("=", 1) for line in lines)[name]
+
+    def end_call(self, symbol: str) -> None:
+        """The second comes at which the call of a market ends, and it trades anew."""
+        address = self.variable("DATABASE_OWNER_URL")
+        with psycopg.connect(address, autocommit=True) as owner:
+            owner.execute(END_CALL, [symbol])
+            until(lambda: owner.execute(IS_CONTINUOUS, [symbol]).fetchone())
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """Opens markets, and moves them from phase to phase.
 
 A session opens and closes by the clock (`move_due`); staff halt a market, and with a
-second person reopen it.
+second person reopen it by an auction.
 """
 
 import logging
@@ -81,11 +81,12 @@ def change_phase(token_id: UUID, phase: str, actor: str, reason: str = "") -> No
     A CALL lasts from four and a half to five and a half minutes, or in a market of
     fixings until the next one, but not beyond the session. The reference price of a
     market that becomes CONTINUOUS is the price of its last trade, else the token's. One
-    that closes ends the orders of the day.
+    that closes ends the orders of the day. After a halt a market trades in an auction
+    first, also where it closes in between.
 
     Raises:
         PhaseRefused: there is no such move, no reference price, no open session, or
-            orders may cross.
+            the market opens with a CALL.
     """
     with transaction.atomic():
         book = locked.books([token_id])[token_id]
@@ -94,9 +95,11 @@ def change_phase(token_id: UUID, phase: str, actor: str, reason: str = "") -> No
         held = in_force(at).get(token=token_id)
         if phase == Phase.CONTINUOUS and held.model == TradingModel.FIXING:
             raise PhaseRefused("The market trades by fixings: it opens with a CALL.")
-        shown = Market.objects.filter(token=token_id, shows_book=True)
-        if phase == Phase.CONTINUOUS and not shown.exists():
-            raise PhaseRefused("Orders of a call may cross: it opens with a CALL.")
+        opening = value_of("SELECT trading_opening(%s, %s)", [token_id, held.model])
+        if phase == Phase.CONTINUOUS and opening == Phase.CALL:
+            raise PhaseRefused(
+                "A market opens with a CALL after a halt, and where orders may cross."
+            )
         if phase not in MOVES[Phase(book.phase)]:
             raise PhaseRefused(f"A market that is {book.phase} cannot become {phase}.")
         if phase == Phase.HALTED and not reason:
@@ -121,7 +124,7 @@ MOVES: dict[Phase, set[Phase]] = {
     Phase.CLOSED: {Phase.CALL, Phase.CONTINUOUS, Phase.HALTED},
     Phase.CALL: {Phase.HALTED},
     Phase.CONTINUOUS: {Phase.CALL, Phase.CLOSED, Phase.HALTED},
-    Phase.HALTED: {Phase.CALL, Phase.CONTINUOUS, Phase.CLOSED},
+    Phase.HALTED: {Phase.CALL, Phase.CLOSED},
 }
 """The moves by staff; those out of HALTED need a second person. A CALL ends by its
 auction."""

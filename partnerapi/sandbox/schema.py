@@ -92,7 +92,8 @@ class SandboxAdvanceMarketInput(graphene.InputObjectType):
     )
     phase = MarketPhase(
         required=True,
-        description="CONTINUOUS, CLOSED or HALTED: another than its present one.",
+        description="CONTINUOUS, CLOSED or HALTED: another than its present one. A "
+        "HALTED market becomes CALL or CLOSED.",
     )
 
 
@@ -223,9 +224,9 @@ def advance(market, phase):
         PhaseRefused
         RequestTimeout: another change of its phase came first.
     """
-    if phase == Phase.CALL:
+    if phase == Phase.CALL and market.phase != Phase.HALTED:
         raise PhaseRefused(
-            "Calls begin by the clock, or where a trade is outside bands."
+            "Calls begin by the clock, after a halt, or where a trade is outside bands."
         )
     known, requests, reason = market.last_phase_event, [], "Halted in the sandbox"
     if market.phase == Phase.HALTED:
@@ -278,7 +279,8 @@ class Mutation(graphene.ObjectType):
         ),
         description="Sandbox only: move a market to its next phase, as staff do. A "
         "CLOSED market keeps the orders of the day and waits for you or for its next "
-        "session. A HALTED one waits for you. Needs the scope `trading:write`.",
+        "session. A HALTED one waits for you; it reopens by a CALL of five minutes. "
+        "Needs the scope `trading:write`.",
     )
 
     sandbox_report_conformance = Field(

@@ -250,7 +250,7 @@ JOBS: Mapping[str, Job] = {
                 "Open the market from the list or from the token.",
                 "Enter the reason, and press Halt.",
                 "Trading stops immediately; partners can still cancel orders.",
-                "Reopening is a request, to continuous trading or to closed.",
+                "Reopening is a request. The market opens by an auction.",
                 TWO,
                 "The phases at the foot of the page show who did what, and why.",
             ),

@@ -128,7 +128,8 @@ def test_the_request_of_an_operation_gets_its_answer(
     if name == "openAccount":
         used[ACCOUNT] = answer["data"]["openAccount"]["account"]["id"]
     if name == "sandboxAdvanceMarket":
-        ask(running_server, document.replace("HALTED", "CONTINUOUS"), str(uuid4()))
+        ask(running_server, document.replace("HALTED", "CALL"), str(uuid4()))
+        running_system.end_call("TIDEWICK")
     if name == "createExport":
         used[EXPORT] = answer["data"]["createExport"]["export"]["id"]
     if name == "createWebhookEndpoint":

@@ -220,7 +220,7 @@ STRANGER = {
     ),
     "m14 a halted market reopened by one": (
         "SELECT trading_change_phase(:token, 'HALTED', NULL, NULL, NULL, 'why',"
-        " :asker); SELECT trading_change_phase(:token, 'CONTINUOUS', NULL, NULL, NULL,"
+        " :asker); SELECT trading_change_phase(:token, 'CALL', NULL, NULL, NULL,"
         " 'why', :asker)",
         NO_APPROVAL,
     ),

@@ -13,6 +13,7 @@ from partnerapi.core.starting import StartRefused
 from partnerapi.sandbox.data.approvals import ASKER, colleague
 from partnerapi.sandbox.starting import check_seeded
 from partnerapi.site.pages import SANDBOX_SDL_FILE, SDL_FILE
+from tests.system import System
 from tests.waiting import PATIENCE_SECONDS
 
 OPEN = """
@@ -31,7 +32,8 @@ mutation ($id: ID!, $amount: Uint64!) {
 """
 MARKETS = """
 { markets(phase: CONTINUOUS) { nodes { tickSize lotSize
-  token { id issuer { slug } orderBook(depth: 1) { asks { price } bids { price } } }
+  token { id symbol issuer { slug }
+    orderBook(depth: 1) { asks { price } bids { price } } }
 } } }
 """
 PLACE = """
@@ -123,8 +125,9 @@ def test_leads_a_new_client_to_units_of_a_company(ask: Any):
     assert position == {"quantity": market["lotSize"], "token": {"id": token["id"]}}
 
 
-def test_moves_a_market_through_a_halt(ask: Any):
-    token = told(ask(MARKETS))["markets"]["nodes"][-1]["token"]["id"]
+def test_moves_a_market_through_a_halt(ask: Any, running_system: System):
+    found = told(ask(MARKETS))["markets"]["nodes"][-1]["token"]
+    token = found["id"]
 
     def advance(phase: str) -> Any:
         found = told(ask(ADVANCE, id=token, phase=phase))["sandboxAdvanceMarket"]
@@ -132,11 +135,14 @@ def test_moves_a_market_through_a_halt(ask: Any):
 
     assert advance("HALTED") == "HALTED"
     assert code(ask(ADVANCE, id=token, phase="HALTED")) == "BAD_USER_INPUT"
-    assert code(ask(ADVANCE, id=token, phase="CALL")) == "BAD_USER_INPUT"
-    assert advance("CONTINUOUS") == "CONTINUOUS"
-    # Its session lasts all day: it would open at the next one.
+    assert code(ask(ADVANCE, id=token, phase="CONTINUOUS")) == "BAD_USER_INPUT"
     assert advance("CLOSED") == "CLOSED"
-    assert advance("CONTINUOUS") == "CONTINUOUS"
+    # It opens with a call, as after each halt.
+    assert code(ask(ADVANCE, id=token, phase="CONTINUOUS")) == "BAD_USER_INPUT"
+    assert advance("HALTED") == "HALTED"
+    assert advance("CALL") == "CALL"
+    assert code(ask(ADVANCE, id=token, phase="CALL")) == "BAD_USER_INPUT"
+    running_system.end_call(found["symbol"])
 
 
 def test_takes_many_deposits_at_once(ask: Any):
@@ -151,15 +157,19 @@ def test_takes_many_deposits_at_once(ask: Any):
     assert max(balances) == 8 * 7
 
 
-def test_many_changes_of_a_phase_at_once_are_made_or_refused(ask: Any):
-    token = told(ask(MARKETS))["markets"]["nodes"][-1]["token"]["id"]
-    phases = ["HALTED", "CONTINUOUS", "CLOSED"] * 4
+def test_many_changes_of_a_phase_at_once_are_made_or_refused(
+    ask: Any, running_system: System
+):
+    found = told(ask(MARKETS))["markets"]["nodes"][-1]["token"]
+    token = found["id"]
+    phases = ["HALTED", "CALL", "CLOSED"] * 4
     with ThreadPoolExecutor(8) as pool:
         answers = [*pool.map(lambda to: ask(ADVANCE, id=token, phase=to), phases)]
     refused = [answer for answer in answers if "errors" in answer]
     assert {code(answer) for answer in refused} <= {"BAD_USER_INPUT", "TIMEOUT"}
     ask(ADVANCE, id=token, phase="HALTED")
-    told(ask(ADVANCE, id=token, phase="CONTINUOUS"))
+    told(ask(ADVANCE, id=token, phase="CALL"))
+    running_system.end_call(found["symbol"])
 
 
 def test_reaches_nothing_of_another_partner(ask: Any):

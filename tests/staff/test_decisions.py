@@ -207,7 +207,7 @@ def reopen(world: World, ana: Client) -> ApprovalRequest:
     token = Traded().token
     change_phase(token.pk, "HALTED", asker(), "Rumours")
     as_committed()
-    return asked_on_page(ana, "reopen", token=token.symbol, phase="CONTINUOUS")
+    return asked_on_page(ana, "reopen", token=token.symbol, phase="CALL")
 
 
 def release(world: World, ana: Client) -> ApprovalRequest:
@@ -464,11 +464,11 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
     ),
     "REOPEN": (
         reopen,
-        r"Reopening of the market of \w+ as continuous",
+        r"Reopening of the market of \w+ as call",
         {
             "Company": ".*",
             "Reason of the halt": "Rumours",
-            "Phase": ("Halted", "Continuous"),
+            "Phase": ("Halted", "Call"),
         },
     ),
     "RELEASE": (

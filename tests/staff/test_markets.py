@@ -128,13 +128,13 @@ def test_one_halts_a_market_and_two_reopen_it(traded: Traded, staff):
     assert 'halted">Halted</strong>: News' in answer.content.decode()
     asked = staff.post(
         answer.context["ask_reopening"],
-        {"token": traded.token.symbol, "phase": "CONTINUOUS", "reason": "Out"},
+        {"token": traded.token.symbol, "phase": "CALL", "reason": "Out"},
     )
     assert asked.status_code == 302
     assert asked["Location"] in staff.get(traded.page).content.decode()
     carried_out(asked["Location"])
     market.refresh_from_db()
-    assert market.phase == "CONTINUOUS"
+    assert market.phase == "CALL"
     refused = staff.post(
         "/admin/ask/reopen/",
         {"token": traded.token.symbol, "phase": "CLOSED", "reason": "Out"},

@@ -314,7 +314,7 @@ class OrderExamination:
         self.wait(lambda: self.closed > MOST_IN_HALT, HALT_SECONDS)
         if self.closed > MOST_IN_HALT:
             self.breach("HALT", f"More than {MOST_IN_HALT} orders came in the halt.")
-        self.advance("CONTINUOUS")
+        self.advance("CALL")
         self.go_on("HALT")
 
     def advance(self, phase: str) -> None:

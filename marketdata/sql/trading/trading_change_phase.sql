@@ -3,7 +3,8 @@
 -- is halted reopens with an approval, of the person that filed or decided it. The
 -- session says which phase follows, and when: `follows` and `follows_at` do not count.
 -- What staff close stays closed until the next session begins. A call ends by its
--- auction, or is halted before. The first opening by new parameters ends the orders that
+-- auction, or is halted before. A halt ends with a call, also where the market closes
+-- before. The first opening by new parameters ends the orders that
 -- they no longer admit.
 -- called by: application, trading_settle
 -- raises: restrict_violation
@@ -40,7 +41,7 @@ BEGIN
             WHEN 'CLOSED' THEN wanted IN ('CALL', 'CONTINUOUS', 'HALTED')
             WHEN 'CALL' THEN wanted IN ('CALL', 'CONTINUOUS', 'CLOSED', 'HALTED')
             WHEN 'CONTINUOUS' THEN wanted IN ('CALL', 'CLOSED', 'HALTED')
-            WHEN 'HALTED' THEN wanted IN ('CALL', 'CONTINUOUS', 'CLOSED') END, FALSE)
+            WHEN 'HALTED' THEN wanted IN ('CALL', 'CLOSED') END, FALSE)
         THEN
         RAISE EXCEPTION 'A market that is % does not become %.', market.phase, wanted
             USING ERRCODE = 'restrict_violation';
@@ -76,7 +77,8 @@ BEGIN
         PERFORM cash_judge_staff(changed_by, used, '{}');
     END IF;
     market := trading_apply_parameters(token, changed_at);
-    IF wanted = 'CONTINUOUS' AND market.model = 'FIXING' THEN
+    IF wanted = 'CONTINUOUS' AND (market.model = 'FIXING' OR market.phase = 'CLOSED'
+            AND trading_opening(token, market.model) = 'CALL') THEN
         -- It opens by other parameters than when its next phase was determined.
         wanted := 'CALL';
     END IF;
@@ -147,9 +149,7 @@ BEGIN
                 market := trading_apply_parameters(token, coming.valid_from);
                 opens_at := coming.opens_at;
             END IF;
-            -- Orders that may cross trade at an auction first.
-            follows := CASE WHEN market.shows_book AND market.model <> 'FIXING'
-                THEN 'CONTINUOUS' ELSE 'CALL' END;
+            follows := trading_opening(token, market.model);
             follows_at := opens_at;
         END IF;
     END IF;

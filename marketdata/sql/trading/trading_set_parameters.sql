@@ -68,8 +68,7 @@ BEGIN
     RETURNING * INTO made;
     -- A market that stays closed until then opens by them.
     UPDATE trading_market m SET next_phase_at = made.opens_at,
-        next_phase = CASE WHEN m.shows_book AND made.model <> 'FIXING'
-            THEN 'CONTINUOUS' ELSE 'CALL' END
+        next_phase = trading_opening(of_token, made.model)
         WHERE m.token_id = of_token AND m.phase = 'CLOSED'
             AND (made.valid_from = made.created_at
                 OR m.next_phase_at >= made.valid_from);

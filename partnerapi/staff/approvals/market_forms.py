@@ -20,10 +20,7 @@ class ReopenForm(OfToken):
     token = TokenField("halted")
     phase = forms.ChoiceField(
         label="Reopen as",
-        choices=[
-            (phase.value, phase.label)
-            for phase in (Phase.CALL, Phase.CONTINUOUS, Phase.CLOSED)
-        ],
+        choices=[(phase.value, phase.label) for phase in (Phase.CALL, Phase.CLOSED)],
     )
 
     def content_and_title(self) -> tuple[Mapping[str, Any], str]:

@@ -225,7 +225,7 @@ def test_phases_take_orders_or_not_and_refer_to_a_price(two: Two, one_person: No
         market.amend(order.pk, 1, order.partner.login, quantity=5)
     phases.change_phase(two.token.pk, "HALTED", asker(), "why")
     market.cancel_each(two.token.pk, [order.pk], "BY_PARTNER", order.partner.login)
-    phases.change_phase(two.token.pk, "CONTINUOUS", asker())
+    phases.change_phase(two.token.pk, "CALL", asker())
     as_committed()
     # 20 % around the last trade, which was at 110.
     assert two.refusal(buy(two.buyer, 1, 133)).details == {"floor": 88, "cap": 132}
@@ -244,7 +244,7 @@ def test_a_feed_reads_the_phase(two: Two):
 def test_reopening_needs_a_second_person(two: Two):
     phases.change_phase(two.token.pk, "HALTED", asker(), "why")
     with pytest.raises(Exception, match="needs an approval"):
-        phases.change_phase(two.token.pk, "CONTINUOUS", asker())
+        phases.change_phase(two.token.pk, "CALL", asker())
 
 
 def test_sessions_open_and_close_by_the_clock(two: Two):

@@ -88,15 +88,15 @@ def test_a_market_is_halted_by_one_and_reopened_by_two(staff: None):
     token = new_market()
     halt = ("market", "phase", token.symbol, "HALTED", "--reason", "News")
     assert told(*halt) == f"The market of {token.symbol} is HALTED."
-    reopen = ("market", "phase", token.symbol, "CONTINUOUS", "--reason", "Out")
+    reopen = ("market", "phase", token.symbol, "CALL", "--reason", "Out")
     with pytest.raises(CommandError, match="approval"):
         told(*reopen)
     request = approved(told(*reopen, "--request"))
     rows = KINDS["REOPEN"].preview(request).rows
-    assert ("Phase", "Halted", "Continuous") in rows
+    assert ("Phase", "Halted", "Call") in rows
     carried(request)
     token.market.refresh_from_db()
-    assert token.market.phase == "CONTINUOUS"
+    assert token.market.phase == "CALL"
     # Another halt needs another request.
     told(*halt)
     with pytest.raises(Superseded):

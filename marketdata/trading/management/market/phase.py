@@ -18,19 +18,20 @@ from marketdata.trading.phases import (
 )
 from partnerapi.core.commands import DRY_RUN
 
-PHASES = [Phase.HALTED.value, Phase.CONTINUOUS.value, Phase.CLOSED.value]
+PHASES = [phase.value for phase in Phase]
 
 
 class Command(RegisterCommand):
     help = """Halt an internal market, or move it to another phase.
 
 One person may halt a market, with a reason: orders stay, can be cancelled, and do not
-trade. Reopening it as CONTINUOUS or CLOSED is requested by one person and approved by
-another: --request, then --approval.
+trade. Reopening it is requested by one person and approved by another: --request, then
+--approval. It reopens by the auction of a CALL, which takes five minutes, more or less
+half a minute, or as CLOSED.
 
 examples:
   manage.py market phase ACME HALTED --reason "News" --staff ana@example.com
-  manage.py market phase ACME CONTINUOUS --reason "News is out" --request \\
+  manage.py market phase ACME CALL --reason "News is out" --request \\
       --staff ana@example.com
 """
 

@@ -17,6 +17,7 @@ import uuid
 from pathlib import Path
 
 TIMEOUT_SECONDS, PAUSE_SECONDS, LOOK_SECONDS = 60, 0.5, 0.5
+TAKING_ORDERS = ("CALL", "CONTINUOUS")
 url, symbol, state_file, *faults = sys.argv[1:]
 START = """
 query ($symbol: String!) {
@@ -163,7 +164,7 @@ def follow(state):
 def await_opening():
     while not stopping.is_set():
         time.sleep(LOOK_SECONDS)
-        if ask(START, symbol=symbol)["token"]["market"]["phase"] == "CONTINUOUS":
+        if ask(START, symbol=symbol)["token"]["market"]["phase"] in TAKING_ORDERS:
             return
 
 
