@@ -80,6 +80,7 @@ async function proof([path, named]) {
   const siblings = [...said.recordPath].map((side, n) => [side, hash(sides.length + n)]);
   const of = [said.statement, tail.subarray(0, 64), said.record, tail.subarray(80, 96)];
   const [record, by] = await recordOf(...of, siblings, keys);
+  need(said.user.length === 41, `${said.user} is not the id of a user.`);
   const own = units(said.units);
   const commitment = await sha256(tail.subarray(64, 80), bytes(said.user + said.name));
   let node = Buffer.concat([own, await sha256(bytes([0]), own, commitment)]);
@@ -101,14 +102,13 @@ async function proof([path, named]) {
     [balance, before] = [balance + BigInt(line.amount) * (side === "target" ? 1n : -1n), now];
   }
   const later = before ? `entries to number ${before}, to ${balance}` : "what came later";
-  const held = `${said.name} (${said.user}) held ${said.units} ${record.symbol}`;
-  return `${held}, by ${by}. Not proved: ${later}.`;
+  return `${said.name} (${said.user}) held ${said.units} ${record.symbol}, by ${by}. Not proved: ${later}.`;
 }
 async function statements(files) {
   const [keys, known, listed] = [await publicKeys(files.at(-1)), new Map(), new Map()];
   for (const text of files.slice(0, -1).map(read)) {
     const rows = text.startsWith('{"statements"') && JSON.parse(text).statements;
-    if (rows) rows.forEach((row) => listed.set(row.number, row.digest));
+    for (const row of rows && !rows.length ? [{ number: 0 }] : rows || []) listed.set(row.number, row.digest);
     if (rows) continue;
     const [line, signature, ...rest] = text.replace(/\n+$/, "").split("\n");
     const said = { ...JSON.parse(line), digest: await digest(line) };
@@ -151,7 +151,7 @@ async function* rows(path, rest = "") {
   if (rest) yield parsed(rest);
 }
 async function ledger([path, ...others]) {
-  let [kind, record, by, count, head, heads, held] = ["", null, "", 0, null, new Map(), new Map()];
+  let [kind, record, by, count, head, heads, held] = ["", null, "a kept head", 0, null, new Map(), new Map()];
   const keep = (n, is, m, was) => heads.set(`sequence ${n}`, is).set(`number ${m}`, was);
   if (others.length === 2 && "keys" in parsed(read(others[1].split("#")[0]))) {
     const it = answer(others[0], "record");
@@ -171,26 +171,26 @@ async function ledger([path, ...others]) {
       held.set(line[side], (held.get(line[side]) ?? 0n) + sign * BigInt(row.amount));
     }
     if (!line.reason) delete line.reason; // of version 3
-    if (row.lineVersion !== "1")
+    if (head || row.lineVersion !== "1")
       head = await sha256(head ?? bytes(row.previousDigest, "hex"), bytes(canonical(line)));
-    const now = head?.toString("hex"), was = heads.get(`${kind} ${count}`) ?? now;
-    need(was === now, `The head after line ${count} is another: a line was altered.`);
+    const [now, was] = [head?.toString("hex"), heads.get(`${kind} ${count}`)];
+    need(was === undefined || was === now, `The head after line ${count} is another: a line was altered.`);
     if (record && kind === "sequence" && `${count}` === record.entries) {
-      const has = [...held].filter(([user, sum]) => user !== null && sum);
-      const sum = has.reduce((total, [, one]) => total + one, 0n);
-      const isHeld = `${sum} ${has.length}` === `${record.held} ${record.holders}`;
-      need(isHeld, `The entries give ${sum} units to ${has.length} holders.`);
+      const has = [...held].filter(([user, sum]) => user !== null && sum).map((it) => it[1]);
+      const given = `The entries give ${has.reduce((a, b) => a + b, 0n)} units to ${has.length} holders.`;
+      need(given.includes(` ${record.held} units to ${record.holders} h`), given);
     }
   }
-  const isCut = [...heads.keys()].some((it) => it.startsWith(kind) && it.split(" ")[1] > count);
-  need(!isCut, `The export ends at line ${count}: lines were taken away.`);
+  const last = Math.max(0, ...[...heads.keys()].map((it) => it.startsWith(kind) && it.split(" ")[1]));
+  need(last <= count, `The export ends at line ${count}: lines were taken away.`);
   const said = `${count} lines follow each other, to the head ${head ? head.toString("hex") : ""}`;
-  return by ? `${said}, as says ${by}.` : `${said}.`;
+  return heads.size ? `${said}, to line ${last} as says ${by}.` : `${said}.`;
 }
 const [name, ...files] = process.argv.slice(2);
-const run = { proof, statements, compare: statements, witnesses, ledger }[name];
-const usage = () => console.log(read(new URL(import.meta.url)).split("\n\n")[0]) ?? 2;
-if (!run || !files.length) process.exit(usage());
+const [, run, least] = [["proof", proof, 2], ["statements", statements, 2], ["ledger", ledger, 1],
+  ["compare", statements, 3], ["witnesses", witnesses, 4]].find((it) => it[0] === name) ?? [];
+if (!run || files.length < least)
+  process.exit(console.log(read(new URL(import.meta.url)).split("\n\n")[0]) ?? 2);
 try {
   console.log(`Proved: ${await run(files)}`);
 } catch (error) {

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 MOST = 1 << 20  # characters of a file; an export is read by lines
 WRONG = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, TypeError)
 FORM: dict = {"sort_keys": True, "separators": (",", ":"), "ensure_ascii": False}
+SIGN = {"source": -1, "target": 1}
 canonical = json.JSONEncoder(**FORM).encode
 
 
@@ -48,8 +49,7 @@ def check(text, signature, keys, kid, what):
         need(False, f"{what} is not signed by its key: it was altered.")
 
 
-def public_keys(named):
-    """The trusted key, and those that it or a key after it has introduced."""
+def public_keys(named):  # the trusted key, and those that one of them introduced
     keys, (path, _, trust) = {}, named.partition("#")
     for key in json.loads(read(path))["keys"]:
         kid, public = key["kid"], base64.urlsafe_b64decode(key["x"] + "=")
@@ -63,13 +63,13 @@ def public_keys(named):
 
 
 def record_of(line, signature, record, salt, path, keys):
-    said, node = json.loads(line), sha256(b"\0" + salt + record.encode())
+    said, node = json.loads(line), sha256(b"\0" + salt + record.encode()).digest()
     check(line, signature, keys, said["key"], f"Statement {said['number']}")
     for side, sibling in path:
-        pair = [sibling, node.digest()] if side == "L" else [node.digest(), sibling]
-        node = sha256(b"\1" + b"".join(pair))
+        pair = sibling + node if side == "L" else node + sibling
+        node = sha256(b"\1" + pair).digest()
     what = f"statement {said['number']} of {said['at']}, signed by {said['key']}"
-    need(node.hexdigest() == said["tokensRoot"], f"The record is not in {what}.")
+    need(node.hex() == said["tokensRoot"], f"The record is not in {what}.")
     return json.loads(record), what
 
 
@@ -92,6 +92,7 @@ def proof(files):
     siblings = [*zip(said["recordPath"], hashes[len(sides) :], strict=True)]
     of = said["statement"], base64.b64encode(tail[:64]), said["record"], tail[80:96]
     record, by = record_of(*of, siblings, keys)
+    need(len(said["user"]) == 41, f"{said['user']} is not the id of a user.")
     node = units(said["units"])
     commitment = sha256(tail[64:80] + (said["user"] + said["name"]).encode()).digest()
     node += sha256(b"\0" + node + commitment).digest()
@@ -108,8 +109,7 @@ def proof(files):
         named, now = int(line[side + "Before"]), int(line["sequence"])
         follows = named == before if before else named <= entries < now
         need(own and follows, f"Before entry {now}, one of the holder's is missing.")
-        balance += int(line["amount"]) * (1 if side == "target" else -1)
-        before = now
+        balance, before = balance + int(line["amount"]) * SIGN[side], now
     later = f"entries to number {before}, to {balance}" if before else "what came later"
     held = f"{said['name']} ({said['user']}) held {said['units']} {record['symbol']}"
     return f"{held}, by {by}. Not proved: {later}."
@@ -119,7 +119,8 @@ def statements(files):
     keys, known, listed = public_keys(files[-1]), {}, {}
     for text in map(read, files[:-1]):
         if text.startswith('{"statements"'):
-            listed |= {r["number"]: r["digest"] for r in json.loads(text)["statements"]}
+            rows = json.loads(text)["statements"]
+            listed |= {row["number"]: row["digest"] for row in rows} or {0: None}
             continue
         line, signature, *rest = text.rstrip("\n").split("\n")
         said = json.loads(line) | {"digest": sha256(line.encode()).hexdigest()}
@@ -130,15 +131,14 @@ def statements(files):
         other = known.setdefault(number, said)["digest"]
         two = f"Two histories: statement {number} is {other} and {said['digest']}."
         need(other == said["digest"], two)
-    first, last = min(known), max(known)
-    for number in range(first, last + 1):
+    for number in range(min(known), max(known) + 1):
         need(number in known, f"Statement {number} is not among the files.")
         said, before = known[number], known.get(number - 1)
         follows = before is None or said["previousDigest"] == before["digest"]
         need(follows, f"Statement {number} does not follow the one before it.")
         same = listed.get(number) == said["digest"] or number < min(listed, default=1e9)
         need(same, f"The listing has another statement {number}, or took it back.")
-    return f"Statements {first} to {last} are one history, to {known[last]['digest']}."
+    return f"Statements {min(known)} to {number} are one history, to {said['digest']}."
 
 
 def witnesses(files):
@@ -152,7 +152,7 @@ def witnesses(files):
 
 
 def ledger(files):
-    kind, record, by, heads, at, head, held = "", {}, "", {}, 0, None, {}
+    kind, record, by, heads, at, head, held = "", {}, "a kept head", {}, 0, None, {}
     if len(files) == 3 and "keys" in json.loads(read(files[2].partition("#")[0])):
         it, keys = answer(files[1], "record"), public_keys(files[2])
         path = [(one[0], bytes.fromhex(one[1:])) for one in it["path"]]
@@ -169,32 +169,32 @@ def ledger(files):
             need(it[kind] == f"{at}", f"Line {at} is of {it[kind]}: one is missing.")
             line = {n: v for n, v in it.items() if v or n != "reason"}  # of version 3
             line["token"] = it["token"]["id"] if "token" in it else record["token"]
-            for side, n in (("source", -1), ("target", 1)) if line.pop("id", 0) else ():
+            for side, n in SIGN.items() if line.pop("id", 0) else ():
                 line[side] = user = it[side] and it[side]["user"]["id"]
                 held[user] = held.get(user, 0) + n * int(it["amount"])
-            if it["lineVersion"] != "1":
+            if head or it["lineVersion"] != "1":
                 start = head or bytes.fromhex(it["previousDigest"])
                 head = sha256(start + canonical(line).encode()).digest()
             altered = f"The head after line {at} is another: a line was altered."
-            need(heads.get((kind, at)) in (None, head and head.hex()), altered)
+            need(heads.get((kind, at), now := head and head.hex()) == now, altered)
             if record and kind == "sequence" and at == int(record["entries"]):
                 has = [n for user, n in held.items() if user and n]
-                has = [str(sum(has)), str(len(has))]
-                given = f"The entries give {has[0]} units to {has[1]} holders."
-                need(has == [record["held"], record["holders"]], given)
-    is_cut = any(of == kind and number > at for of, number in heads)
-    need(not is_cut, f"The export ends at line {at}: lines were taken away.")
+                given = f"The entries give {sum(has)} units to {len(has)} holders."
+                stated = f" {record['held']} units to {record['holders']} holders."
+                need(given.endswith(stated), given)
+    last = max((number for of, number in heads if of.startswith(kind)), default=0)
+    need(last <= at, f"The export ends at line {at}: lines were taken away.")
     said = f"{at} lines follow each other, to the head {(head or b'').hex()}"
-    return f"{said}, as says {by}." if by else f"{said}."
+    return f"{said}, to line {last} as says {by}." if heads else f"{said}."
 
 
-COMMANDS = {it.__name__: it for it in (proof, statements, witnesses, ledger)}
-COMMANDS["compare"] = statements
+COMMANDS = {"proof": (proof, 2), "statements": (statements, 2), "ledger": (ledger, 1)}
+COMMANDS |= {"compare": (statements, 3), "witnesses": (witnesses, 4)}
 if __name__ == "__main__":
     name, *files = sys.argv[1:] or [""]
-    if name not in COMMANDS or not files:
+    if len(files) < COMMANDS.get(name, (None, 1 << 20))[1]:
         sys.exit(print(__doc__) or 2)
     try:
-        print("Proved:", COMMANDS[name](files))
+        sys.stdout.buffer.write(f"Proved: {COMMANDS[name][0](files)}\n".encode())
     except (*WRONG, ValueError, zlib.error):
         need(False, "a file is not there, is not what it should be, or was cut off.")

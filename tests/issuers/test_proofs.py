@@ -197,7 +197,21 @@ FORGED = {
     "the other side": (with_sibling(-1, "X0"), NOT_THERE),
     "more units": (with_member("units", "14", "15"), NOT_THERE),
     "another name": (with_member("name", "Zo", "Zu"), NOT_THERE),
-    "another person": (with_member("user", "User|", "User|0"), NOT_THERE),
+    "another person": (with_member("user", "User|0", "User|1"), NOT_THERE),
+    "a name that begins later": (
+        lambda said, tail: (
+            said | {"user": said["user"] + said["name"][:2], "name": said["name"][2:]},
+            tail,
+        ),
+        "is not the id of a user.",
+    ),
+    "a name that begins in the id": (
+        lambda said, tail: (
+            said | {"user": said["user"][:9], "name": said["user"][9:] + said["name"]},
+            tail,
+        ),
+        "is not the id of a user.",
+    ),
     "another record": (
         with_member("record", '"symbol":"LUM"', '"symbol":"LUX"'),
         "The record is not in statement 1",
@@ -255,6 +269,32 @@ def test_what_was_forged_is_refused_with_its_sentence(
     assert run("proof", "missing", trusted) == (1, f"Refused: {BROKEN}")
 
 
+@pytest.mark.parametrize(
+    "arguments", ["", "proof a", "compare a b", "witnesses a b c", "constructor a b"]
+)
+def test_what_proves_nothing_is_used_wrongly(arguments: str, run: Run, tmp_path: Path):
+    own = [sys.executable, "-I", "verify.py", *arguments.split()]
+    found = subprocess.run(own, check=False, cwd=tmp_path, capture_output=True)
+    assert (found.returncode, found.stdout[:13]) == (2, b"Check offline")
+    other = node("verify.mjs", *arguments.split(), cwd=tmp_path)
+    assert (other.returncode, other.stdout[:16]) == (2, "// Check offline")
+
+
+def test_a_name_that_the_terminal_has_no_letters_for_is_proved(
+    world: World, account: Account, write: Any, partner: Ask, run: Run, tmp_path: Path
+):
+    write()
+    proof = save(tmp_path, "proof", ask_proof(partner, world, account)["proof"])
+    said = subprocess.run(
+        [sys.executable, "verify.py", "proof", proof, keys(tmp_path)],
+        check=True,
+        cwd=tmp_path,
+        env={"PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+    )
+    assert "Proved: Zoë" in said.stdout.decode()
+
+
 def test_a_statement_of_another_key_is_refused(
     world: World, account: Account, write: Any, partner: Ask, run: Run, tmp_path: Path,
     settings: Any,
@@ -308,6 +348,11 @@ def test_two_histories_and_a_rollback_are_seen(
     code, said = run("statements", *kept, listing, trusted)
     assert (code, said[:45]) == (0, "Proved: Statements 1 to 3 are one history, to")
     assert run("compare", kept[0], kept[0], trusted)[0] == 0
+    emptied = save(tmp_path, "emptied", '{"statements": []}')
+    code, said = run("statements", kept[0], emptied, trusted)
+    assert (code, said) == (
+        1, "Refused: The listing has another statement 1, or took it back."
+    )  # fmt: skip
     code, said = run("statements", kept[0], kept[2], trusted)
     assert (code, said) == (1, "Refused: Statement 2 is not among the files.")
     text = (tmp_path / kept[1]).read_text()
@@ -408,8 +453,22 @@ def test_an_exported_ledger_is_checked(
     head = found["ledgerHead"]["digest"]
     code, said = run("ledger", export, stated, trusted)
     assert code == 0, said
-    assert f"81 lines follow each other, to the head {head}, as says state" in said
-    assert run("ledger", export, kept)[0] == 0
+    whole = (
+        f"Proved: 81 lines follow each other, to the head {head}, to line 81 as says "
+    )
+    assert said.startswith(f"{whole}statement 1 of ")
+    assert run("ledger", export, kept) == (0, f"{whole}a kept head.")
+    # What follows the last line that the platform signed is not its.
+    invented = json.dumps(rows[-1] | {"sequence": 82, "amount": 9, "lineVersion": 1})
+    longer = save(tmp_path, "longer", "".join([*lines, invented]))
+    for given, by in (([kept], "a kept head"), ([stated, trusted], "statement 1 of ")):
+        code, said = run("ledger", longer, *given)
+        assert (code, said[:25]) == (0, "Proved: 82 lines follow e")
+        assert f", to line 81 as says {by}" in said
+        assert head not in said
+        code, said = run("ledger", save(tmp_path, "emptied", ""), *given)
+        ends = "Refused: The export ends at line 0: lines were taken away."
+        assert (code, said) == (1, ends)
     shorter = save(tmp_path, "shorter", "".join(lines[:-1]))
     for given in ([kept], [stated, trusted]):
         code, said = run("ledger", shorter, *given)
