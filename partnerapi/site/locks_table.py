@@ -48,6 +48,7 @@ RUNGS = (
     Rung("holder profiles, by user", ("accounts_userholder",)),
     Rung(
         "a token",
+        ("issuers_token",),
         written="`market open-secondary`, the admin, `import issuers`",
     ),
     Rung("an offering", ("issuers_offering",)),

@@ -51,9 +51,10 @@ BEGIN
         vat_bps = excluded.vat_bps, documents = excluded.documents,
         created_by = excluded.created_by, updated_at = excluded.updated_at
     RETURNING * INTO written;
-    IF EXISTS (SELECT FROM unnest(written.documents) AS d (id)
+    IF cardinality(written.documents) > 20
+            OR EXISTS (SELECT FROM unnest(written.documents) AS d (id)
             WHERE NOT EXISTS (SELECT FROM issuers_document x WHERE x.id = d.id)) THEN
-        RAISE EXCEPTION 'An offering names documents that exist.'
+        RAISE EXCEPTION 'An offering names 20 documents at most, which exist.'
             USING ERRCODE = 'restrict_violation';
     END IF;
     IF written.fee_bps * (10000 + written.vat_bps) > 10000 * 10000 THEN

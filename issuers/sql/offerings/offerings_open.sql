@@ -1,8 +1,10 @@
 -- Opens a draft whose terms two people agreed on, for a token of the primary market with
--- enough units, and gives its issuer a cash account.
+-- enough units, and gives its issuer a cash account. Under the token's lock it does not
+-- reach the secondary market meanwhile, and under the issuer's it gets one account.
 -- called by: application
 -- raises: restrict_violation
--- locks: issuers_offering (FOR NO KEY UPDATE)
+-- locks: issuers_issuer (FOR NO KEY UPDATE), issuers_offering (FOR NO KEY UPDATE),
+--     issuers_token (FOR SHARE)
 CREATE OR REPLACE FUNCTION public.offerings_open(actor text, of_offering uuid)
 RETURNS issuers_offering LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
@@ -11,11 +13,17 @@ AS $$
 DECLARE
     offering issuers_offering;
     approver text;
+    token uuid;
     issuer uuid;
     available numeric;
     account bigint;
 BEGIN
     PERFORM accounts_read_committed();
+    SELECT t.id, t.issuer_id INTO token, issuer
+        FROM issuers_offering o JOIN issuers_token t ON t.id = o.token_id
+        WHERE o.id = of_offering;
+    PERFORM FROM issuers_issuer i WHERE i.id = issuer FOR NO KEY UPDATE;
+    PERFORM FROM issuers_token t WHERE t.id = token FOR SHARE;
     SELECT * INTO offering FROM issuers_offering o
         WHERE o.id = of_offering FOR NO KEY UPDATE;
     IF (offering.status = 'DRAFT' AND offering.closes_at > clock_timestamp())
@@ -23,15 +31,15 @@ BEGIN
         RAISE EXCEPTION 'Only a draft that closes later is opened.'
             USING ERRCODE = 'restrict_violation';
     END IF;
-    SELECT t.issuer_id, CASE offering.source
+    SELECT CASE offering.source
         WHEN 'MINT' THEN coalesce(t.authorized_units, 18446744073709551615) - h.supply
         ELSE (SELECT coalesce(sum(b.balance), 0)
             FROM issuers_holderbalance b
             JOIN issuers_ledgeraccount a ON a.id = b.account_id AND a.kind = 'TREASURY'
             WHERE b.token_id = t.id) END
-    INTO issuer, available
+    INTO available
     FROM issuers_token t JOIN issuers_tokenledgerhead h ON h.token_id = t.id
-    WHERE t.id = offering.token_id AND t.market_type = 'PRIMARY_MARKET';
+    WHERE t.id = token AND t.market_type = 'PRIMARY_MARKET';
     IF (available >= offering.maximum_units) IS NOT TRUE THEN
         RAISE EXCEPTION 'An offering is of a token on the primary market, and of units '
             'that the issuer has or may mint: % of %.', offering.maximum_units,

@@ -1,10 +1,12 @@
 -- Settles an allotted offering whole, as two people decided: units from the treasury, or
 -- made there first, to the investors; their payments to the issuer; the platform's fee;
--- the release of all that was reserved; the price; events. Rules judge each entry.
+-- the release of all that was reserved; the price; events. Each account that gets units
+-- is ACTIVE, and rules judge each entry; otherwise units are allotted anew.
 -- called by: application
 -- raises: restrict_violation
--- locks: accounts_cashhead (FOR NO KEY UPDATE), issuers_ledgeraccount (FOR SHARE),
---     issuers_offering (FOR NO KEY UPDATE), issuers_tokenledgerhead (FOR UPDATE)
+-- locks: accounts_account (FOR SHARE), accounts_cashhead (FOR NO KEY UPDATE),
+--     issuers_ledgeraccount (FOR SHARE), issuers_offering (FOR NO KEY UPDATE),
+--     issuers_tokenledgerhead (FOR UPDATE)
 CREATE OR REPLACE FUNCTION public.offerings_settle(actor text, of_offering uuid)
 RETURNS issuers_offering LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
@@ -25,6 +27,7 @@ DECLARE
     takes bigint;
     fees bigint;
     part record;
+    stopped uuid;
     paid bigint[];
     done uuid[] := '{}';
     entered bigint[];
@@ -44,6 +47,20 @@ BEGIN
     LOOP
         PERFORM pg_sleep(extract(epoch FROM last - clock_timestamp()));
     END LOOP;
+    PERFORM FROM accounts_account a
+        WHERE a.id IN (SELECT s.account_id FROM issuers_subscription s
+            WHERE s.offering_id = of_offering AND s.status = 'ACTIVE'
+                AND s.allotted > 0)
+        ORDER BY a.id FOR SHARE;
+    SELECT a.id INTO stopped FROM issuers_subscription s
+        JOIN accounts_account a ON a.id = s.account_id AND a.status <> 'ACTIVE'
+        WHERE s.offering_id = of_offering AND s.status = 'ACTIVE' AND s.allotted > 0
+        ORDER BY a.id LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'ACCOUNT_NOT_ACTIVE: account % got units and is not active any '
+            'more. Allot the units anew.', stopped
+            USING ERRCODE = 'restrict_violation';
+    END IF;
     PERFORM FROM issuers_ledgeraccount a
         WHERE a.id IN (SELECT s.ledger_account_id FROM issuers_subscription s
             WHERE s.offering_id = of_offering AND s.status = 'ACTIVE')
