@@ -35,7 +35,7 @@ OnChange = Callable[[Collection[LiveBook]], None]
 
 
 class Feed:
-    """The books of some tokens, or of every token on the secondary market (None).
+    """The books of some tokens, or of every token that `read_heads` finds (None).
 
     `books` is replaced, never changed, when tokens come or go: an iteration sees one
     state of it. Rounds begin at least `round_seconds` apart.

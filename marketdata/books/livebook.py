@@ -23,6 +23,7 @@ ChangeRow = tuple[int, int, int, int, bool, int]
 class Facts(NamedTuple):
     """The names of a token and its issuer, and the facts of the share class.
 
+    `is_primary`: the issuer still sells it, and there is no order book.
     `phase` is the internal market's phase, with the reason of a halt. None: the book is
     fed from outside. `busts` are its busted trades, each with number and price, in the
     order of the busts. Prices are multiples of `tick_cents`, or from each price of the
@@ -50,6 +51,7 @@ class Facts(NamedTuple):
     reference_price: int | None = None
     collar_bps: int | None = None
     indication: list[int] | None = None
+    is_primary: bool = False
 
 
 class BrokenLog(ValueError):
@@ -119,6 +121,7 @@ class LiveBook:
     reference_price: int | None
     collar_bps: int | None
     indication: list[int] | None
+    is_primary: bool
 
     def __init__(self, token_id: UUID, *facts: Any) -> None:
         self.token_id = token_id

@@ -30,7 +30,8 @@ Broken = dict[LiveBook, ValueError]
 
 
 def read_heads(token_ids: list[UUID] | None) -> list[tuple[Any, ...]]:
-    """Each of these tokens that is on the secondary market; None: of all tokens.
+    """Each of these tokens that is on the secondary market, or is offered on the
+    primary market; None: of all tokens.
 
     A row has the id, the arguments of LiveBook.describe, whether the writer is silent,
     and the last change and trade.
@@ -161,39 +162,45 @@ COLUMNS = {
             - least(a.indicative_surplus, 0)]
         FROM trading_auction a WHERE a.token_id = m.token_id
             AND a.began = m.last_phase_event AND a.indicative_price IS NOT NULL) END""",
+    "is_primary": "t.market_type = 'PRIMARY_MARKET'",
 }
 """Where each of the Facts is read; a fact without a row fails the import."""
 TOKEN = ", ".join(COLUMNS[fact] for fact in Facts._fields)
-MARKET = "LEFT JOIN trading_market m ON m.token_id = h.token_id"
+MARKET = "LEFT JOIN trading_market m ON m.token_id = t.id"
 # Loading a timestamptz takes longer than loading all other columns of a row.
 MICROSECONDS = "(extract(epoch FROM {}.at) * 1000000)::bigint"
 
-SILENT = f"""h.source = 'EXTERNAL' AND h.heard_at IS NOT NULL
+SILENT = f"""coalesce(h.source = 'EXTERNAL' AND h.heard_at IS NOT NULL
     AND greatest(h.heard_at, h.last_at)
-        < clock_timestamp() - interval '{SILENT_SECONDS} s'"""
+        < clock_timestamp() - interval '{SILENT_SECONDS} s', FALSE)"""
+# A token that is sold on the primary market has no head yet.
+HEAD = f"""
+    {SILENT}, coalesce(h.last_sequence, 0), coalesce(h.last_trade, 0)"""
 
 HEADS = f"""
-    SELECT h.token_id, {TOKEN}, {SILENT}, h.last_sequence, h.last_trade
-    FROM marketdata_orderbookhead h JOIN issuers_token t ON t.id = h.token_id
-    JOIN issuers_issuer i ON i.id = t.issuer_id
+    SELECT t.id, {TOKEN}, {HEAD}
+    FROM issuers_token t JOIN issuers_issuer i ON i.id = t.issuer_id
+    LEFT JOIN marketdata_orderbookhead h ON h.token_id = t.id
     {MARKET}
-    WHERE t.market_type = 'SECONDARY_MARKET'
-      AND (%s::uuid[] IS NULL OR h.token_id = ANY (%s::uuid[]))
+    WHERE t.id IN (SELECT token_id FROM marketdata_orderbookhead UNION ALL
+        SELECT token_id FROM issuers_offering
+        WHERE status IN ('OPEN', 'CLOSED', 'ALLOTTED', 'SETTLED'))
+      AND (t.market_type = 'SECONDARY_MARKET') = (h.token_id IS NOT NULL)
+      AND (%s::uuid[] IS NULL OR t.id = ANY (%s::uuid[]))
 """
 NEWEST = f"""
-    SELECT h.token_id, {TOKEN}, {SILENT}, h.last_sequence, h.last_trade,
+    SELECT t.id, {TOKEN}, {HEAD},
         coalesce(s.sequence, 0), {MICROSECONDS.format("s")},
         coalesce(s.bid_prices, '{{}}'), coalesce(s.bid_quantities, '{{}}'),
         coalesce(s.ask_prices, '{{}}'), coalesce(s.ask_quantities, '{{}}')
-    FROM marketdata_orderbookhead h
-    JOIN issuers_token t ON t.id = h.token_id
-    JOIN issuers_issuer i ON i.id = t.issuer_id
+    FROM issuers_token t JOIN issuers_issuer i ON i.id = t.issuer_id
+    LEFT JOIN marketdata_orderbookhead h ON h.token_id = t.id
     {MARKET}
     LEFT JOIN LATERAL (
-        SELECT * FROM marketdata_booksnapshot s WHERE s.token_id = h.token_id
+        SELECT * FROM marketdata_booksnapshot s WHERE s.token_id = t.id
         ORDER BY s.sequence DESC LIMIT 1
     ) s ON TRUE
-    WHERE h.token_id = ANY (%s::uuid[])
+    WHERE t.id = ANY (%s::uuid[])
 """
 # Changes from the last row read, inclusive. Otherwise a log that was restored and then
 # took another course would seem to continue any book.

@@ -24,6 +24,7 @@ STALE_SECONDS = 3.0
 SILENT = "The book may be out of date: its source sends nothing."
 STALE = "The book may be out of date: its feed is interrupted."
 HIDDEN = "The token has left the market, or you may no longer see it."
+PRIMARY = "The issuer sells the token on the primary market; it has no book yet."
 CALL = "Orders are collected for an auction; the book is not shown."
 CLOSED = "The market is closed: its session has ended or has not begun."
 NOT_FOUND = "Unknown symbol, or a token that your integration account may not see."
@@ -39,6 +40,8 @@ def status_of(book: LiveBook, may_see: bool, lag: float) -> TradingStatus:
         return TradingStatus(NOT_AVAILABLE, HIDDEN)
     if not is_fresh(lag):
         return TradingStatus(UNKNOWN, STALE)
+    if book.is_primary:
+        return TradingStatus(NOT_AVAILABLE, PRIMARY)
     if book.is_silent:
         return TradingStatus(UNKNOWN, SILENT)
     if book.phase == "HALTED":

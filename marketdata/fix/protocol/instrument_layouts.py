@@ -14,7 +14,7 @@ ATTRIBUTES = (
     "prices from there on. FLOOR, CAP: lowest and highest "
     "price of an order, euro, where there are limits. AUTHORISED: authorised number "
     "of units. MARKET: FED, another venue feeds the book; OWN, the book holds "
-    "orders placed here."
+    "orders placed here; PRIMARY, the issuer sells it, and there is no book yet."
 )
 
 
@@ -161,9 +161,10 @@ LAYOUTS = (
                 "SecurityTradingStatus",
                 "2: halted, orders rest and do not trade. 5: a call, with the price at "
                 "which it would end. 17: ready to trade. 18: "
-                "not available; the market is closed, the token left it, or you may "
-                "no longer see it. 20: unknown; the book may be out of date, or the "
-                "symbol does not exist. 21: a call, in which nothing would trade.",
+                "not available; the market is closed, the token is on the primary "
+                "market, it left the market, or you may no longer see it. 20: unknown; "
+                "the book may be out of date, or the symbol does not exist. 21: a "
+                "call, in which nothing would trade.",
             ),
             Tag(330, "BuyVolume", "Units bid at this price.", False, "with 326=5"),
             Tag(331, "SellVolume", "Units offered at this price.", False, "with 326=5"),

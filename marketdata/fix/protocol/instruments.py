@@ -20,6 +20,7 @@ ACCEPTED, REJECTED, NO_MATCH = "1", "5", "6"
 class Instrument(Protocol):
     """`authorized_units` and `votes_per_share` are None if unknown.
 
+    `is_primary`: the issuer still sells it, and there is no order book.
     `phase` is None if another venue feeds the book. `tick_table` has prices, and the
     tick from each of them on, if there are several ticks. `limits` are the lowest and
     the highest price of an order, cents, if there are limits.
@@ -34,6 +35,7 @@ class Instrument(Protocol):
     votes_per_share: int | None
     authorized_units: int | None
     country: str | None
+    is_primary: bool
     phase: str | None
     tick_cents: int
     tick_table: list[list[int]] | None
@@ -83,7 +85,8 @@ def attributes(instrument: Instrument) -> list[tuple[str, str]]:
     if instrument.authorized_units is not None:
         found.append(("AUTHORISED", str(instrument.authorized_units)))
     # The source of the book's orders: another venue, which feeds it, or our partners.
-    found.append(("MARKET", "FED" if instrument.phase is None else "OWN"))
+    source = "FED" if instrument.phase is None else "OWN"
+    found.append(("MARKET", "PRIMARY" if instrument.is_primary else source))
     return found
 
 

@@ -176,6 +176,13 @@ def test_a_market_of_ours_has_limits_a_tick_and_a_lot():
     ]
 
 
+def test_a_token_on_the_primary_market_has_no_book_yet():
+    sold = LiveBook(TOKEN_ID, *ORBIT._replace(is_primary=True))
+    body = instruments.security_definition("Q", "A", "1", sold, "")
+    fields_of("d", body)
+    assert "872=MARKET=PRIMARY" in pieces(body)
+
+
 def test_a_market_with_an_identifier_names_it():
     (body,) = instruments.security_list("Q", "A1", instruments.FOUND, [LUM], "XPAR")
     assert (207, "XPAR") in fields_of("y", body)
