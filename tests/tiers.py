@@ -79,6 +79,7 @@ MORE_WHEN_LONG = (
     "tests/api/test_walk_under_change.py",
     "tests/graphql/test_against_graphql_core.py",
     "tests/issuers/offerings/test_allotment.py",
+    "tests/issuers/offerings/test_allotted_books.py",
     "tests/issuers/offerings/test_reserves.py",
     "tests/issuers/test_register_machine.py",
     "tests/marketdata/trading/test_interruptions.py",
