@@ -29,7 +29,7 @@ DUTIES = {
         "restrict": "freeze holders, lock units, set a token's rules",
         "import": "import holders, issuers, figures, legacy shares, OCF packages",
         "export": "write capitalization tables, extracts, statements, records",
-        "offering": "draft an offering, request its steps, settle it",
+        "offering": "draft or withdraw an offering, request its steps, settle it",
         "deliver_legacy_shares": "turn legacy shares into tokens",
     },
     "Cash": {

@@ -5,6 +5,7 @@ from django.contrib import admin
 from django.utils.html import format_html
 
 from issuers.models import Document
+from issuers.offerings.models import Offering
 from partnerapi.core.backoffice import KnownLater
 
 
@@ -61,6 +62,12 @@ class DocumentAdmin(KnownLater):
 
     def has_change_permission(self, request, obj=None):
         return False
+
+    def has_delete_permission(self, request, obj=None):
+        # No foreign key keeps the documents that an offering names.
+        if obj is not None and Offering.objects.naming([obj.pk]).exists():
+            return False
+        return super().has_delete_permission(request, obj)
 
     @admin.display(description="address")
     def address(self, document):

@@ -11,11 +11,13 @@ from issuers.management.register_command import (
 from issuers.models import Token
 from issuers.offerings.models import UNDER_WAY
 from partnerapi.core.commands import DRY_RUN
+from partnerapi.core.money import euros
 
 
 class Command(RegisterCommand):
     help = """Open a token's secondary market, on which investors trade. This is
-permanent. An offering of the token ends first.
+permanent. An offering of the token ends first; its price is then proposed as the
+reference price of an internal market.
 
 The token's history in the admin shows the author and the reason.
 
@@ -53,4 +55,10 @@ examples:
             )
         if dry_run:
             return f"{symbol} would move to the secondary market{DRY_RUN}"
-        return f"{symbol} is now on the secondary market."
+        said = f"{symbol} is now on the secondary market."
+        if price := token.offerings.last_price():
+            said += (
+                f" Its offering proposes the reference price {euros(price)}: market "
+                f"open {symbol} --reference-price {price}"
+            )
+        return said

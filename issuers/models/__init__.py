@@ -10,7 +10,7 @@ from issuers.models.events import (
     announce_articles,
 )
 from issuers.models.issuers import SLUG, Issuer, IssuerGrant
-from issuers.models.publications import Article, IssuerFinancialData, public_documents
+from issuers.models.publications import Article, IssuerFinancialData
 from issuers.models.search import IssuerTerm
 from issuers.models.tokens import ISINIsValid, Token, validate_isin
 
@@ -32,6 +32,5 @@ __all__ = [
     "Token",
     "UnnumberedEvent",
     "announce_articles",
-    "public_documents",
     "validate_isin",
 ]

@@ -3,7 +3,7 @@
 import uuid_utils.compat as uuid
 from django.core.validators import RegexValidator
 from django.db import models
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from accounts.access import Caller, Scope
@@ -137,15 +137,3 @@ class Article(models.Model):
 
     def __str__(self):
         return self.title
-
-
-def public_documents(
-    documents: models.QuerySet[Document] | None = None,
-) -> models.QuerySet[Document]:
-    """The public ones of some or all documents: logos, and covers of published
-    articles."""
-    if documents is None:
-        documents = Document.objects.all()
-    covers = Article.objects.published().filter(cover_image=OuterRef("pk"))
-    logos = Issuer.objects.filter(company_logo=OuterRef("pk"))
-    return documents.filter(Q(Exists(logos)) | Q(Exists(covers)))

@@ -172,6 +172,19 @@ def end(offering: Offering, becomes: str, reason: str, actor: str) -> Offering:
     return moved(END, [actor, offering.pk, becomes, reason])
 
 
+def withdraw_draft(offering: Offering, reason: str, actor: str) -> Offering:
+    """Withdraw a draft, which partners never saw; `actor` may ask for offerings.
+
+    Raises:
+        OfferingRefused: it is no draft.
+        NotApproved: it is none any more, or the actor may not.
+    """
+    if offering.status != OfferingStatus.DRAFT:
+        raise OfferingRefused(f"The offering is {offering.status}.")
+    with transaction.atomic():
+        return end(offering, WITHDRAWN, reason, actor)
+
+
 def moved(statement: str, arguments: list[Any]) -> Offering:
     """
     Raises:

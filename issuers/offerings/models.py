@@ -4,8 +4,11 @@ Functions of the database (`issuers/sql/offerings`) alone write these tables. Am
 are euro cents, quantities are units.
 """
 
+from typing import Any
+
 import uuid_utils.compat as uuid
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -24,6 +27,8 @@ from partnerapi.core.lengths import ACTOR_LENGTH, REASON_LENGTH
 REFLECTION_SECONDS = 4 * 24 * 60 * 60
 """Regulation (EU) 2020/1503, article 22: four calendar days."""
 BPS = 10_000
+MOST_DOCUMENTS = 20
+"""That an offering names; `offerings_draft` keeps it."""
 
 
 class OfferingStatus(models.TextChoices):
@@ -56,6 +61,18 @@ class OfferingQuerySet(models.QuerySet["Offering"]):
         """Those of tokens that the caller may see, once two people have opened them."""
         tokens = Token.objects.visible_to(caller)
         return self.filter(token__in=tokens.values("pk")).exclude(opened_by="")
+
+    def naming(self, documents: list[Any]) -> "OfferingQuerySet":
+        """Those that name all of these documents, by id."""
+        return self.filter(documents__contains=documents)
+
+    def last_price(self) -> int | None:
+        """The cents for which units were sold last; None: none were.
+
+        It is proposed as the reference price of the secondary market.
+        """
+        settled = self.filter(status=OfferingStatus.SETTLED).order_by("updated_at")
+        return settled.values_list("price", flat=True).last()
 
 
 class Offering(models.Model):
@@ -171,6 +188,7 @@ class Offering(models.Model):
                 condition=Q(status__in=["OPEN", "CLOSED"]),
                 name="offering_due",
             ),
+            GinIndex(fields=["documents"], name="offerings_by_document"),
             models.Index(
                 fields=["settling_until"],
                 condition=Q(settling_until__isnull=False),

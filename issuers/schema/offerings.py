@@ -1,12 +1,16 @@
 """Offerings of the primary market."""
 
+from itertools import chain, islice
+
 import graphene
 from django.db.models import Sum, TextChoices
 
 from issuers.models import Token as TokenModel
 from issuers.offerings import models
+from issuers.schema.publications import Document
+from issuers.schema.rows import read_documents
 from issuers.schema.tokens import Token
-from partnerapi.graphql.cost import FOUND, Field
+from partnerapi.graphql.cost import FOUND, Cost, Field
 from partnerapi.graphql.pages import read_pages, read_rows
 from partnerapi.graphql.relay import (
     Connection,
@@ -122,6 +126,12 @@ class Offering(ModelType):
         cost=FOUND,
         description="Units of active subscriptions whose reflection period has ended.",
     )
+    documents = Field(
+        graphene.List(graphene.NonNull(Document)),
+        required=True,
+        cost=Cost(reads=True, most=models.MOST_DOCUMENTS),
+        description="What the issuer publishes with it, such as its prospectus.",
+    )
     updated_at = Time(required=True, description="When its status last changed.")
 
     @needs("token_id")
@@ -133,6 +143,12 @@ class Offering(ModelType):
     @needs("status_reason")
     def resolve_status_reason(offerings, info):
         return [offering.status_reason or None for offering in offerings]
+
+    @needs("documents")
+    def resolve_documents(offerings, info):
+        ids = [[str(id) for id in offering.documents] for offering in offerings]
+        found = iter(read_documents([*chain.from_iterable(ids)], info))
+        return [[*filter(None, islice(found, len(each)))] for each in ids]
 
     @needs("id")
     def resolve_covered_units(offerings, info):

@@ -8,6 +8,7 @@ from django.db.models.functions import Collate, Lower
 from issuers import models
 from issuers.filters import ClassificationFilter, IssuerFilter
 from issuers.legacy.models import LegacyShareholder
+from issuers.public_documents import public_documents
 from issuers.schema.classification import (
     CLASSIFICATION,
     IndustryClassificationBenchmarkConnection,
@@ -164,7 +165,7 @@ NODES = {
     "Issuer": lambda caller: models.Issuer.objects.all(),
     "Token": models.Token.objects.visible_to,
     "Article": lambda caller: models.Article.objects.published(),
-    "Document": lambda caller: models.public_documents(),
+    "Document": lambda caller: public_documents(),
     "IssuerFinancialData": models.IssuerFinancialData.objects.visible_to,
     "IssuerLegacyShareholder": LegacyShareholder.objects.visible_to,
     "IndustryClassificationBenchmark": lambda caller: (

@@ -21,7 +21,8 @@ from django.views.decorators.http import require_safe
 from django.views.defaults import server_error
 from graphql import extend_schema, parse
 
-from issuers.models import Document, public_documents
+from issuers.models import Document
+from issuers.public_documents import public_documents
 from marketdata.fix import reference as fix_reference
 from marketdata.fix.conformance import rulebook
 from marketdata.fix.downloads import FILES

@@ -285,14 +285,16 @@ JOBS: Mapping[str, Job] = {
             "offerings", "Sell units for an issuer", "issuers/offering/",
             "issuers.view_offering",
             (
-                "An offering is drafted with the command offering draft.",
+                "An offering is drafted with the command offering draft. Its page "
+                "withdraws a draft.",
                 "Its opening is a request, with all its terms.",
                 TWO,
                 "The clock closes it. One that misses its minimum fails, and all cash "
                 "is released.",
                 "With a book, its price is a request, proposed from the book.",
                 "Units are allotted by a request once the last reflection period has "
-                "ended.",
+                "ended. If an account or a rule forbids them later, they are allotted "
+                "anew.",
                 "The settlement is a request, too. The requester begins it at a minute "
                 "outside the sessions of markets.",
                 "The issuer's cash is paid out by a request and a line of the bank.",

@@ -26,10 +26,13 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.accounts.models import Account, Actor
+from accounts.approvals.four_eyes import NotApproved
 from accounts.keys.models import Partner
 from accounts.management.people import user_named
 from accounts.people.models import User
 from issuers.models import Token
+from issuers.offerings.deciding import OfferingRefused, withdraw_draft
+from issuers.offerings.models import Offering, OfferingStatus
 from marketdata.models.sessions import (
     MOST_SESSIONS,
     USUAL_SESSIONS,
@@ -186,7 +189,8 @@ class MarketForm(WorkForm):
         required=False,
         min_value=0,
         max_digits=16,
-        help_text="Required if the token has no price yet.",
+        help_text="Required if the token has no price yet. Pages of a token fill in "
+        "the price of its last offering.",
     )
     tick = EurosField(
         label="Tick, €", initial="0.01", min_value=0, max_digits=9,
@@ -355,6 +359,26 @@ class StopForm(WorkForm):
         return Done(OrderBlock.objects.get(pk=made), what, place)
 
 
+class DraftForm(WorkForm):
+    field_order = ["offering"]
+    offering = forms.ModelChoiceField(
+        queryset=Offering.objects.filter(status=OfferingStatus.DRAFT).select_related(
+            "token"
+        ),
+        label="Draft",
+    )
+    note = "Partners never saw the draft. It is final: another draft is a new offering."
+
+    def do(self, user: User) -> Done:
+        draft = self.cleaned_data["offering"]
+        try:
+            withdraw_draft(draft, self.cleaned_data["reason"], user.email or "")
+        except (NotApproved, OfferingRefused) as error:
+            raise NotDone(str(error)) from None
+        place = reverse("admin:offering", args=[draft.pk])
+        return Done(draft, "Withdrew the draft", place)
+
+
 class UnlockForm(WorkForm):
     field_order = ["login"]
     login = StaffField()
@@ -411,6 +435,12 @@ WORK: Mapping[str, Work] = {
     ),
     "stop-orders": Work(
         "Stop orders", "trading.change_market", StopForm, "Stop the orders"
+    ),
+    "withdraw-draft": Work(
+        "Withdraw the draft of an offering",
+        "accounts.file_offering",
+        DraftForm,
+        "Withdraw",
     ),
     "unlock-sign-in": Work(
         "Unlock a sign-in", "partnerapi.change_failedsignin", UnlockForm, "Unlock"

@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from issuers.models import Article, Document, public_documents
+from issuers.models import Article, Document
+from issuers.public_documents import public_documents
 from tests.characters import Ask, World
 from tests.pictures import picture_bytes
 

@@ -6,6 +6,7 @@ from accounts.accounts.models import Account
 from accounts.people.models import User, UserHolder
 from issuers import models
 from issuers.legacy.models import LegacyShareholder
+from issuers.public_documents import public_documents
 from tests.characters import Ask
 from tests.generated.documents import Samples
 
@@ -14,7 +15,7 @@ MODELS = {
     "Issuer": models.Issuer.objects.all(),
     "Token": models.Token.objects.all(),
     "Article": models.Article.objects.published(),
-    "Document": models.public_documents(),
+    "Document": public_documents(),
     "IssuerFinancialData": models.IssuerFinancialData.objects.all(),
     "IssuerLegacyShareholder": LegacyShareholder.objects.all(),
     "IndustryClassificationBenchmark": (

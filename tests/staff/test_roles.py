@@ -154,6 +154,7 @@ ASKED_ELSEWHERE = {
 WORKED = {
     "open-account": "sc", "assign-compids": "k", "open-market": "o",
     "cancel-orders": "o", "stop-orders": "o", "unlock-sign-in": "k", "run-check": "oc",
+    "withdraw-draft": "o",
 }  # fmt: skip
 """Pages whose parts each ask for a right of their own."""
 

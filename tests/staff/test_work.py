@@ -11,10 +11,13 @@ from django.test import Client
 from accounts.accounts.models import Account
 from accounts.people.models import User
 from issuers.models import Token
+from issuers.offerings.drafting import draft
 from marketdata.models import FixSession
 from marketdata.trading.models import Market, Order, OrderBlock
 from partnerapi.staff.work import WORK
 from tests.accounts.money import new_partner
+from tests.approved import asker
+from tests.issuers.offerings import offerings
 from tests.issuers.register import new_issuer, people
 from tests.marketdata.trading.trading import (
     buy,
@@ -235,3 +238,18 @@ def test_a_check_is_handed_to_a_worker(staff: Client):
     refused = send(operations, "run-check", check="prune_events")
     assert "check" in refused.context["form"].errors
     assert len(sent) == 1
+
+
+def test_a_draft_of_an_offering_is_withdrawn(staff: Client):
+    drafted = draft(offerings.new_token(), offerings.terms(), asker())
+    opened = offerings.opened()
+    operations = signed_in("Operations")
+    page = send(operations, "withdraw-draft", offering=drafted.pk)
+    assert page.redirect_chain[-1][0] == f"/admin/offering/{drafted.pk}/"
+    drafted.refresh_from_db()
+    assert (drafted.status, drafted.status_reason) == ("WITHDRAWN", REASON)
+    assert "Olga Okoro withdrew the draft, " in said(staff)
+    refused = send(operations, "withdraw-draft", offering=opened.pk)
+    assert "offering" in refused.context["form"].errors
+    opened.refresh_from_db()
+    assert opened.status == "OPEN"

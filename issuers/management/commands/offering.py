@@ -8,4 +8,5 @@ class Command(CommandGroup):
         "request": "issuers.management.offering.request.Command",
         "settle": "issuers.management.offering.settle.Command",
         "show": "issuers.management.offering.show.Command",
+        "withdraw": "issuers.management.offering.withdraw.Command",
     }

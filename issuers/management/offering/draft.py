@@ -1,5 +1,6 @@
 from argparse import ArgumentTypeError
 from datetime import UTC, datetime
+from uuid import UUID
 
 from django.core.management.base import CommandError
 from django.db import IntegrityError
@@ -29,8 +30,8 @@ def instant(text: str) -> datetime:
 class Command(RegisterCommand):
     help = """Draft an offering of a token's units by its issuer.
 
-Partners do not see a draft. Two people open it: see offering request. Until then, a
-draft can be withdrawn in the back office, and drafted anew here.
+Partners do not see a draft. Two people open it: see offering request. Until then, it
+can be withdrawn: see offering withdraw.
 
 examples:
   manage.py offering draft ACME --price 1250 --units 5000 --minimum 1000 \\
@@ -98,14 +99,20 @@ examples:
             help="value added tax of the fee, in 1/100 %%",
         )  # fmt: skip
 
+        parser.add_argument(
+            "--document", metavar="ID", type=UUID, action="append", default=[],
+            dest="documents", help="a document of it; repeat it for several",
+        )  # fmt: skip
+
     def handle(
         self, *, symbol, price, floor, cap, units, minimum, smallest, largest, opens,
-        closes, rule, source, reflection, fee, vat, staff, dry_run, **options,
+        closes, rule, source, reflection, fee, vat, documents, staff, dry_run,
+        **options,
     ):  # fmt: skip
         who, token = actor(staff), token_named(symbol)
         terms = OfferingTerms(
             price, units, minimum, opens, closes, rule, source, floor, cap, smallest,
-            largest, reflection, fee, vat,
+            largest, reflection, fee, vat, tuple(documents),
         )  # fmt: skip
         try:
             with writing(dry_run):

@@ -38,7 +38,7 @@ TITLED = {"Request", "Approval", "Refusal", "Taken back", "Execution", "Overtake
 ENTRY = re.compile(r"entry (\d+), units (\d+), supply (\d+)")
 JOB = re.compile(r"(\d+) lines, source (\w+), delivered (\d+), refused (\d+)")
 WORKED = re.compile(
-    r"(.*?): (Opened|Assigned|Cancelled|Stopped|Unlocked|Started|Ordered) "
+    r"(.*?): (Opened|Assigned|Cancelled|Stopped|Unlocked|Started|Ordered|Withdrew) "
     r"([^:]+): (.*)",
     re.DOTALL,
 )

@@ -2,6 +2,7 @@
 
 from itertools import groupby
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import admin, messages
@@ -9,11 +10,13 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils import timezone
 
 from accounts.approvals.four_eyes import NotApproved
 from accounts.approvals.models import ApprovalKind, ApprovalRequest
 from accounts.people.models import User
+from issuers.models import Document
 from issuers.offerings import deciding
 from issuers.offerings.allotting import Share, shares_now
 from issuers.offerings.models import (
@@ -22,6 +25,7 @@ from issuers.offerings.models import (
     SubscriptionStatus,
 )
 from issuers.offerings.paying import cash_head
+from marketdata.trading.models import Market
 from partnerapi.core.lock_waits import LockTimeout
 from partnerapi.core.money import euros
 from partnerapi.staff.approvals.filing import address, may_file
@@ -62,6 +66,13 @@ def show_offering(request: HttpRequest, pk: UUID) -> HttpResponse:
         "settled": settled_rows(offering),
         "cash": cash(offering),
         "steps": steps(request, offering, price),
+        "documents": Document.objects.filter(pk__in=offering.documents).defer(
+            "content"
+        ),
+        "differs": offering.status == OfferingStatus.ALLOTTED
+        and any(share.units != share.subscription.allotted for share in shares),
+        "withdraw_draft": withdraw_draft(request, offering),
+        **reference_price(request, offering),
         "approved": approved,
         "problem": problem,
     }
@@ -121,6 +132,31 @@ def cash(offering: Offering) -> dict[str, str]:
         "balance": euros(head.balance),
         "available": euros(head.balance - head.reserved),
     }
+
+
+def withdraw_draft(request: HttpRequest, offering: Offering) -> str:
+    """The page on which this user withdraws a draft; empty: there is none."""
+    is_draft = offering.status == OfferingStatus.DRAFT
+    if not (is_draft and may_file(request.user, ApprovalKind.OFFERING)):
+        return ""
+    return f"{reverse('admin:work', args=['withdraw-draft'])}?offering={offering.pk}"
+
+
+def reference_price(request: HttpRequest, offering: Offering) -> dict[str, str]:
+    """What a settled offering proposes, and the page that opens a market with it."""
+    if offering.status != OfferingStatus.SETTLED or offering.price is None:
+        return {}
+    token = offering.token
+    found = {"proposed": euros(offering.price)}
+    opens = request.user.has_perm("trading.change_market")
+    if opens and token.is_traded and not Market.objects.filter(token=token).exists():
+        given = {
+            "token": token.symbol,
+            "reference_price": f"{offering.price / 100:.2f}",
+        }
+        page = reverse("admin:work", args=["open-market"])
+        found["open_market"] = f"{page}?{urlencode(given)}"
+    return found
 
 
 def steps(

@@ -68,11 +68,13 @@ def show_token(request: HttpRequest, pk: UUID) -> HttpResponse:
         "source__holder", "source__issuer", "target__holder", "target__issuer"
     ).order_by("-seq")
     rules = TokenRule.objects.filter(token=token, ended_at=None).order_by("kind")
+    sold = token.offerings.last_price()
     open_requests = ApprovalRequest.objects.open(at).filter(content__token=str(pk))
     context: dict[str, Any] = admin.site.each_context(request) | {
         "title": f"{token.symbol} · {token.name}",
         "token": token,
         "head": head,
+        "proposed": sold and f"{sold / 100:.2f}",
         "price": "none" if head.price_cents is None else euros(head.price_cents),
         "value": euros((head.price_cents or 0) * int(head.supply)),
         "requests": [

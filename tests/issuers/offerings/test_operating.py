@@ -5,6 +5,7 @@ import json
 import zipfile
 from collections.abc import Callable
 from datetime import date
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
@@ -15,11 +16,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from accounts.accounts.models import Account
-from accounts.approvals.four_eyes import NotApproved, decide
+from accounts.approvals.four_eyes import NotApproved, Superseded, decide
 from accounts.approvals.models import ApprovalKind, ApprovalRequest
 from accounts.people.models import User
 from issuers.compliance.restrictions import Terms, restrict
-from issuers.models import Issuer, Token
+from issuers.models import Document, Issuer, Token
 from issuers.offerings import deciding
 from issuers.offerings.drafting import draft
 from issuers.offerings.models import Offering
@@ -27,16 +28,18 @@ from issuers.register import ledger
 from issuers.register.ledger import Entry, Kind
 from partnerapi.sandbox.data.approvals import ASKER, DECIDER, colleague
 from tests.accounts.money import carry, deposit, head_of
-from tests.approved import approved_record, approved_rule, asker
+from tests.approved import approved_record, approved_rule, asker, desk
 from tests.issuers.offerings.offerings import (
     allot,
     close,
     new_token,
     opened,
+    settle,
     subscribe,
     terms,
 )
 from tests.marketdata.trading.trading import new_clients
+from tests.pictures import picture_bytes
 from tests.staff.test_asking import member
 from tests.typing_in import give_password, typing
 
@@ -98,6 +101,110 @@ def test_an_offering_is_run_by_commands():
     assert "would be settled" in run(*settling, str(request.pk), "--dry-run")
     assert "are settled" in run(*settling, str(request.pk))
     assert head_of(account) == (60_000, 0)
+
+
+def test_a_draft_is_withdrawn_by_one_person():
+    token = new_token()
+    drafted(token, "--price", "1000")
+    offering = Offering.objects.get(token=token)
+    withdrawing = ("withdraw", str(offering.pk), "--staff", asker())
+    why = ("--reason", "Another price")
+    said = run(*withdrawing, *why, "--dry-run")
+    assert said.startswith(f"The draft of {token} would be withdrawn")
+    offering.refresh_from_db()
+    assert offering.status == "DRAFT"
+    assert run(*withdrawing, *why) == f"The draft of {token} is withdrawn.\n"
+    offering.refresh_from_db()
+    assert (offering.status, offering.status_reason) == ("WITHDRAWN", "Another price")
+    with pytest.raises(CommandError, match="is WITHDRAWN. Nothing was withdrawn"):
+        run(*withdrawing, *why)
+    other = ("withdraw", str(opened().pk), "--staff", asker())
+    with pytest.raises(CommandError, match="is OPEN. Nothing was withdrawn"):
+        run(*other, *why)
+
+
+def test_a_draft_that_was_withdrawn_does_not_open():
+    draft_of = draft(new_token(), terms(), asker())
+    content = deciding.offering_content(draft_of, deciding.OPEN)
+    deciding.withdraw_draft(draft_of, "Another price", asker())
+    with pytest.raises(Superseded, match="is WITHDRAWN"):
+        carry(ApprovalKind.OFFERING, content)
+
+
+def test_the_page_of_a_draft_withdraws_it():
+    offering = draft(new_token(), terms(), asker())
+    page = f"/admin/offering/{offering.pk}/"
+    ana: Client = member("ana", "view_offering", "file_offering")
+    assert ana.get(page).context["withdraw_draft"] == (
+        f"/admin/do/withdraw-draft/?offering={offering.pk}"
+    )
+    bob: Client = member("bob", "view_offering")
+    assert "Withdraw the draft" not in bob.get(page).content.decode()
+    assert "Withdraw the draft" not in (
+        ana.get(f"/admin/offering/{opened().pk}/").content.decode()
+    )
+
+
+def test_an_offering_names_its_documents(client: Client):
+    terms_of = Document.objects.new_document("terms.png", picture_bytes())
+    sheet = Document.objects.new_document("sheet.png", picture_bytes(size=(4, 2)))
+    for document in (terms_of, sheet):
+        document.save()
+    token = new_token()
+    named = [("--document", str(document.pk)) for document in (terms_of, sheet)]
+    drafted(token, "--price", "1000", *chain.from_iterable(named))
+    offering = Offering.objects.get(token=token)
+    assert offering.documents == [terms_of.pk, sheet.pk]
+    address = f"/documents/{terms_of.pk}/{terms_of.name}"
+    assert client.get(address).status_code == 404
+    ana: Client = member("ana", "view_offering", "delete_document", "view_document")
+    assert "terms.png" in ana.get(f"/admin/offering/{offering.pk}/").content.decode()
+    delete = f"/admin/issuers/document/{terms_of.pk}/delete/"
+    assert ana.post(delete, {"post": "yes"}).status_code == 403
+    carry(ApprovalKind.OFFERING, deciding.offering_content(offering, deciding.OPEN))
+    assert client.get(address).content == bytes(terms_of.content)
+    with pytest.raises(CommandError, match="20 documents at most"):
+        drafted(token, "--price", "1000", "--document", str(UUID(int=1)))
+
+
+def test_a_settled_offering_proposes_the_reference_price():
+    offering = opened()
+    [account] = new_clients(1)
+    deposit(account, 100_000)
+    subscribe(offering, account, 50)
+    allot(close(offering))
+    settle(offering)
+    token = offering.token
+    olga: Client = member(
+        "olga", "view_offering", "view_token", "change_market", "view_market"
+    )
+    page = f"/admin/offering/{offering.pk}/"
+    answer = olga.get(page)
+    assert answer.context["proposed"] == "€10.00"
+    assert "market open-secondary" in answer.content.decode()
+    assert "open_market" not in answer.context
+    Token.objects.filter(pk=token.pk).update(market_type="SECONDARY_MARKET")
+    form = f"/admin/do/open-market/?token={token.symbol}&reference_price=10.00"
+    assert olga.get(page).context["open_market"] == form
+    assert 'value="10.00"' in olga.get(form).content.decode()
+    shown = olga.get(f"/admin/token/{token.pk}/").content.decode()
+    assert form.replace("&", "&amp;") in shown
+
+
+def test_the_page_tells_that_the_allotment_would_be_another_one():
+    offering = opened()
+    accounts = new_clients(2)
+    for account in accounts:
+        deposit(account, 100_000)
+        subscribe(offering, account, 50)
+    allot(close(offering))
+    ana: Client = member("ana", "view_offering", "file_offering")
+    page = f"/admin/offering/{offering.pk}/"
+    assert not ana.get(page).context["differs"]
+    accounts[0].change_status("SUSPENDED", desk(), None)
+    answer = ana.get(page)
+    assert answer.context["differs"]
+    assert "ACCOUNT_NOT_ACTIVE, 0 of 50 units" in answer.content.decode()
 
 
 def test_terms_that_contradict_each_other_are_not_drafted():
@@ -204,7 +311,12 @@ def frozen(offering: Offering, account: Account) -> str:
     return "RECEIVER_FROZEN"
 
 
-@pytest.mark.parametrize("since_allotted", [burned, frozen])
+def suspended(offering: Offering, account: Account) -> str:
+    account.change_status("SUSPENDED", desk(), None)
+    return "ACCOUNT_NOT_ACTIVE"
+
+
+@pytest.mark.parametrize("since_allotted", [burned, frozen, suspended])
 def test_staff_read_why_an_allotted_offering_does_not_settle(
     since_allotted: Callable[[Offering, Account], str],
 ):

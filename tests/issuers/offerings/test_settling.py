@@ -4,6 +4,7 @@ import uuid
 from datetime import datetime, timedelta
 from io import StringIO
 
+import orjson
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, ProgrammingError, transaction
@@ -34,7 +35,7 @@ from partnerapi.sandbox.data.approvals import (
     file_and_approve,
 )
 from tests.accounts.money import bank, cancel, carry, deposit, head_of
-from tests.approved import approved_rule, asker
+from tests.approved import approved_rule, asker, desk
 from tests.characters import Ask
 from tests.issuers.offerings.offerings import (
     allot,
@@ -126,24 +127,28 @@ def test_an_offering_is_sold_from_end_to_end(source: str, rule: str, shares: lis
 
 def test_a_table_of_any_instant_before_stays_as_it_was():
     token = new_token()
+    minted = timezone.now()
     offering = opened(token)
+    opened_at = timezone.now()
     [account] = clients(100_000)
     subscribe(offering, account, 50)
     close(offering)
     allot(offering)
+    allotted_at = timezone.now()
     partner = new_partner()
     approved_grant(partner, token.issuer)
     ask = Ask(approved_key(partner, list(Scope))[1])
-    before = timezone.now()
-    earlier = table(ask, token, before)
+    last = timezone.now()
+    instants = [minted, opened_at, allotted_at, last]
+    earlier = [table(ask, token, at) for at in instants]
     settle(offering)
-    assert table(ask, token, before) == earlier
-    assert table(ask, token, timezone.now()) != earlier
+    assert [table(ask, token, at) for at in instants] == earlier
+    assert table(ask, token, timezone.now()) != table(ask, token, last)
 
 
-def table(ask: Ask, token: Token, at: datetime) -> dict[str, object]:
+def table(ask: Ask, token: Token, at: datetime) -> bytes:
     variables = {"id": f"Issuer|{token.issuer_id}", "date": at.isoformat()}
-    return ask(TABLE, variables).data
+    return orjson.dumps(ask(TABLE, variables).data)
 
 
 TABLE = """
@@ -223,15 +228,75 @@ def test_an_offering_that_misses_its_minimum_only_releases():
     assert breaches() == []
 
 
-def test_two_people_withdraw_an_offering():
+@pytest.mark.parametrize("status", ["OPEN", "CLOSED", "ALLOTTED"])
+def test_two_people_withdraw_an_offering_until_it_settles(status: str):
     offering = opened()
     [account] = clients(100_000)
-    subscribe(offering, account, 50)
+    made = subscribe(offering, account, 50)
+    if status != "OPEN":
+        close(offering)
+    if status == "ALLOTTED":
+        allot(offering)
+    offering.refresh_from_db()
+    assert offering.status == status
+    as_committed()
+    postings = CashPosting.objects.count()
     step(offering, deciding.WITHDRAWN, reason="No need any more")
     offering.refresh_from_db()
-    assert offering.status == "WITHDRAWN"
+    assert (offering.status, offering.status_reason) == (
+        "WITHDRAWN",
+        "No need any more",
+    )
     assert head_of(account) == (100_000, 0)
+    assert CashPosting.objects.count() == postings
+    assert allotted(offering) == [(0, "RELEASED")]
     assert breaches() == []
+    told = Event.objects.filter(partner=account.partner).order_by("sequence")
+    last = {event.type: event for event in told}
+    assert last["OFFERING_CHANGED"].subject_id == offering.pk
+    assert last["OFFERING_CHANGED"].reason == "WITHDRAWN"
+    assert last["SUBSCRIPTION_CHANGED"].subject_id == made.pk
+    assert last["SUBSCRIPTION_CHANGED"].reason == "RELEASED"
+
+
+def test_an_account_that_is_suspended_after_the_allotment_gets_nothing():
+    offering = opened()
+    first, second = clients(100_000, 100_000)
+    for account in (first, second):
+        subscribe(offering, account, 50)
+    close(offering)
+    allot(offering)
+    first.change_status("SUSPENDED", desk(), None)
+    with pytest.raises(NotApproved, match=f"ACCOUNT_NOT_ACTIVE: account {first.pk}"):
+        settle(offering)
+    assert [units for units, _ in allotted(offering)] == [50, 50]
+    as_committed()
+    told = Event.objects.filter(account_id=first.pk, type="SUBSCRIPTION_CHANGED")
+    before = told.count()
+    allot(offering)
+    as_committed()
+    assert told.count() == before + 1
+    refused = Subscription.objects.get(account=first)
+    assert (refused.allotted, refused.refusal) == (0, "ACCOUNT_NOT_ACTIVE")
+    settle(offering)
+    assert allotted(offering) == [(0, "RELEASED"), (50, "SETTLED")]
+    assert [head_of(account) for account in (first, second)] == [
+        (100_000, 0),
+        (50_000, 0),
+    ]
+    assert breaches() == []
+
+
+def test_an_account_without_units_does_not_stop_a_settlement():
+    offering = opened(rule="FIRST_COME", maximum=50)
+    first, second = clients(100_000, 100_000)
+    for account in (first, second):
+        subscribe(offering, account, 50)
+    close(offering)
+    allot(offering)
+    second.change_status("SUSPENDED", desk(), None)
+    settle(offering)
+    assert allotted(offering) == [(50, "SETTLED"), (0, "RELEASED")]
 
 
 def ready() -> tuple[Offering, Account]:
@@ -380,7 +445,12 @@ def test_a_token_stays_on_the_primary_market_while_it_is_offered():
     with pytest.raises(CommandError, match="offering under way; nothing was written"):
         call_command(*opening, "--reason", "Early")
     settle(offering)
-    call_command(*opening, "--reason", "Offering settled", stdout=StringIO())
+    said = StringIO()
+    call_command(*opening, "--reason", "Offering settled", stdout=said)
+    assert said.getvalue() == (
+        f"{token.symbol} is now on the secondary market. Its offering proposes the "
+        f"reference price €10.00: market open {token.symbol} --reference-price 1000\n"
+    )
     token.refresh_from_db()
     assert token.market_type == "SECONDARY_MARKET"
     assert units_of(offering, account) == 50

@@ -5,14 +5,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import transaction
 from django.utils import timezone
 
 from accounts.access import Scope
 from accounts.accounts.models import Account
 from accounts.investors import writer as investors
 from accounts.investors.models import InvestorClass
-from issuers.models import Token
+from issuers.models import Document, Token
 from issuers.offerings import deciding
 from issuers.offerings.drafting import draft
 from issuers.offerings.models import Offering, Subscription
@@ -30,6 +29,7 @@ from tests.issuers.offerings.offerings import (
 )
 from tests.marketdata.trading.trading import new_clients
 from tests.owner import as_committed
+from tests.pictures import picture_bytes
 
 pytestmark = pytest.mark.django_db
 
@@ -56,7 +56,7 @@ OFFERINGS = """
 query ($token: ID) { offerings(tokenID: $token) { totalCount nodes {
   id status allotmentRule price priceFloor priceCap maximumUnits minimumUnits
   smallestTicket largestTicket opensAt closesAt reflectionSeconds coveredUnits
-  statusReason } } }
+  statusReason documents { id name contentType checksumSha256 sizeBytes url } } } }
 """
 MINE = """
 query ($id: String!) { account(id: $id) { cash { balance reserved available }
@@ -285,10 +285,44 @@ def test_others_see_neither_draft_nor_subscription(
     )
 
 
+def test_an_offering_shows_its_documents_in_their_order(partner: Ask):
+    files = [
+        Document.objects.new_document(f"{name}.png", picture_bytes(size=(width, 2)))
+        for width, name in enumerate(("terms", "annex", "sheet"), start=1)
+    ]
+    for file in files:
+        file.save()
+    first, second, third = files
+    shown = opened(documents=(third.pk, first.pk))
+    other = opened(documents=(second.pk,))
+    plain = opened()
+    found = {
+        node["id"]: node["documents"]
+        for node in partner(OFFERINGS).data["offerings"]["nodes"]
+    }
+    names = {id: [document["name"] for document in of] for id, of in found.items()}
+    assert names[f"Offering|{shown.pk}"] == ["sheet.png", "terms.png"]
+    assert names[f"Offering|{other.pk}"] == ["annex.png"]
+    assert names[f"Offering|{plain.pk}"] == []
+    told = found[f"Offering|{shown.pk}"][1]
+    assert told["checksumSha256"] == first.checksum_sha256
+    assert (told["contentType"], told["sizeBytes"]) == ("image/png", first.size_bytes)
+    assert told["url"].endswith(f"/documents/{first.pk}/terms.png")
+    answer = partner(NODE, {"id": f"Document|{first.pk}"})
+    assert answer.data == {"node": {"id": f"Document|{first.pk}"}}
+
+
+def test_documents_of_a_draft_are_not_public(partner: Ask):
+    file = Document.objects.new_document("terms.png", picture_bytes())
+    file.save()
+    draft(new_token(), terms(documents=(file.pk,)), asker())
+    found = partner(NODE, {"id": f"Document|{file.pk}"})
+    assert found.data == {"node": None}
+
+
 def test_a_draft_that_was_withdrawn_stays_hidden(partner: Ask):
     drafted = draft(new_token(), terms(), asker())
-    with transaction.atomic():
-        deciding.end(drafted, "WITHDRAWN", "The board has another plan", asker())
+    deciding.withdraw_draft(drafted, "The board has another plan", asker())
     token = f"Token|{drafted.token_id}"
     listed = partner(OFFERINGS, {"token": token}).data["offerings"]
     assert listed == {"totalCount": 0, "nodes": []}
