@@ -223,12 +223,10 @@ class Courier:
 
 def find_due(at_work: list[UUID], passed: dict[UUID, tuple[int, int]]) -> list[Due]:
     """The endpoints that have something to send now; those of ended keys end."""
-    rows = rows_of(DUE, [at_work, AT_ONCE])
-    heads = {
-        pk: head
-        for pk, head, position, is_tested in rows
-        if is_tested or passed.get(pk) != (position, head)
-    }
+    positions, ends = zip(*passed.values(), strict=True) if passed else ((), ())
+    heads: dict[UUID, int] = dict(
+        rows_of(DUE, [at_work, [*passed], [*positions], [*ends], AT_ONCE])
+    )
     if not heads:
         return []
     read_at = monotonic()
@@ -313,12 +311,14 @@ def end(endpoint: WebhookEndpoint, reason: str) -> None:
 
 
 DUE = """
-    SELECT e.id, h.last_sequence, e.position, e.test_at IS NOT NULL
+    SELECT e.id, h.last_sequence
     FROM partnerapi_webhookendpoint e
     JOIN accounts_apikey k ON k.id = e.key_id
     JOIN issuers_eventhead h ON h.partner_id = k.partner_id
     WHERE e.ended_at IS NULL AND e.id <> ALL (%s::uuid[]) AND (
         h.last_sequence > e.position AND e.due_at <= clock_timestamp()
+        AND (e.id, e.position, h.last_sequence) NOT IN (
+            SELECT * FROM unnest(%s::uuid[], %s::bigint[], %s::bigint[]))
         OR e.test_at IS NOT NULL)
     ORDER BY e.due_at LIMIT %s
 """

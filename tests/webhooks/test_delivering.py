@@ -25,6 +25,7 @@ from accounts.people.models import User
 from issuers.models import Event
 from partnerapi.operations.diagnosis import jobs
 from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.webhooks import delivering
 from partnerapi.webhooks.models import WebhookDelivery, WebhookEndpoint
 from tests.approved import desk
 from tests.characters import START, Ask
@@ -263,6 +264,23 @@ def test_events_that_the_key_may_not_read_are_passed_by(
         # An event of a key needs no scope.
         approved_key(client.partner, [Scope.ISSUERS_READ])
         until(lambda: receiver.sequences == [client.newest] * 2)
+
+
+def test_endpoints_that_wait_for_their_events_keep_no_other_waiting(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+):
+    created(client.ask, url="https://example.com/", types=["KEY_CHANGED"])
+    other = created(client.ask, url="https://example.com/")["endpoint"]["id"]
+    waiting = WebhookEndpoint.objects.get(types=["KEY_CHANGED"])
+    client.change()
+    # A thousand endpoints are many for a test.
+    monkeypatch.setattr(delivering, "AT_ONCE", 1)
+    passed = {waiting.pk: (waiting.position, client.newest)}
+    [due] = delivering.find_due([], passed)
+    assert f"WebhookEndpoint|{due.endpoint.pk}" == other
+    client.change()
+    [due] = delivering.find_due([], passed)
+    assert due.endpoint == waiting
 
 
 def test_one_receiver_that_hangs_delays_no_other(client: Client, receiver: Receiver):
