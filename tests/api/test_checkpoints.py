@@ -304,6 +304,11 @@ def test_each_digest_needs_the_scope_of_its_values(
     )
 
 
+def test_a_prefix_that_is_null_is_none(ask: Ask):
+    document = QUESTION.replace("String!", "String")
+    assert ask(document, {"prefix": None}).data == ask(document, {}).data
+
+
 @pytest.mark.parametrize("prefix", ["g", "A", "01234567", " ", "٣"])
 def test_a_prefix_is_at_most_seven_digits(ask: Ask, prefix: str):
     answer = ask(QUESTION, {"prefix": prefix})

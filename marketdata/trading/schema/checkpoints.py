@@ -81,6 +81,7 @@ class Checkpoint(graphene.ObjectType):
 
 @requires(*OF_ACCOUNTS)
 def resolve_checkpoint(callers, info, prefix):
+    prefix = prefix or ""  # null is as good as none
     if not re.fullmatch(f"[0-9a-f]{{0,{MOST_DIGITS}}}", prefix):
         raise BadUserInput(
             f"`prefix` needs 0 to {MOST_DIGITS} digits 0 to 9 and a to f.",
