@@ -5,10 +5,11 @@ The writer of the entry marks the line DELIVERED.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Max, Min, QuerySet
+from django.db.models import Max, Min
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
@@ -25,9 +26,16 @@ from issuers.register.errors import (
 )
 from issuers.register.ledger import Entry, Kind, Recorded
 from partnerapi.core import lock_waits
-from partnerapi.core.database import execute, fetch, rows_of
+from partnerapi.core.database import array_text, execute, fetch, rows_of
 from partnerapi.core.money import euros
 
+LOCKED = """
+    SELECT l.id, l.issuer_id, l.user_id, l.token_id, l.status, l.number_of_shares,
+        t.issuer_id
+    FROM issuers_legacyshareholder l LEFT JOIN issuers_token t ON t.id = l.token_id
+    WHERE l.id = ANY (%s::uuid[]) ORDER BY l.id FOR UPDATE OF l
+"""
+LINES = LOCKED.rpartition(" FOR ")[0]
 LINES_OF_A_STEP = 200
 HELD_LENGTH = 500
 CHANGED = (
@@ -56,21 +64,31 @@ class Outcome:
     refusal: str = ""
 
 
+class Line(NamedTuple):
+    """What a delivery needs to know of a legacy line, and its token's issuer."""
+
+    id: UUID
+    issuer_id: UUID
+    user_id: UUID
+    token_id: UUID | None
+    status: str
+    shares: int
+    token_issuer_id: UUID | None
+
+
 def deliver(step: DeliveryStep, source: str, actor: str) -> list[Outcome]:
     """Deliver each line that the rules allow, in one transaction; return the outcomes.
 
     It locks lines in key order, then ledgers in key order.
     """
     with transaction.atomic():
-        rows = {row.pk: row for row in lock_rows(step.shareholder_ids)}
+        rows = lines(step.shareholder_ids, LOCKED)
         due = unchanged_rows(pending(rows.values()), step)
         results = ledger.record_each(entries(due, source), actor, step.pk)
     return outcomes_of(step.shareholder_ids, rows, due, results)
 
 
-def unchanged_rows(
-    rows: Iterable[LegacyShareholder], step: DeliveryStep
-) -> list[LegacyShareholder]:
+def unchanged_rows(rows: Iterable[Line], step: DeliveryStep) -> list[Line]:
     frozen = {
         pk: said
         for pk, *said in zip(
@@ -82,9 +100,7 @@ def unchanged_rows(
         )
     }
     return [
-        row
-        for row in rows
-        if frozen[row.pk] == [row.number_of_shares, row.token_id, row.user_id]
+        row for row in rows if frozen[row.id] == [row.shares, row.token_id, row.user_id]
     ]
 
 
@@ -106,7 +122,7 @@ class DryRun:
             LockTimeout: a ledger stayed locked for too long.
         """
         with lock_waits.name_locked_row(), transaction.atomic():
-            rows = {row.pk: row for row in lines(ids)}
+            rows = lines(ids)
             due = pending(rows.values())
             # This opens missing ledger accounts; the rollback undoes it.
             results = self.register.record_each(entries(due, self.source))
@@ -270,11 +286,11 @@ def count_outcomes(job: DeliveryJob, outcomes: Sequence[Outcome]) -> dict[str, s
 
 def outcomes_of(
     ids: Sequence[UUID],
-    rows: Mapping[UUID, LegacyShareholder],
-    due: Sequence[LegacyShareholder],
+    rows: Mapping[UUID, Line],
+    due: Sequence[Line],
     results: Sequence[Recorded | LedgerError],
 ) -> list[Outcome]:
-    results_of = {row.pk: result for row, result in zip(due, results, strict=True)}
+    results_of = {row.id: result for row, result in zip(due, results, strict=True)}
     outcomes = []
     for pk in ids:
         if isinstance(result := results_of.get(pk), LedgerError):
@@ -297,25 +313,22 @@ def refusal_of(error: LedgerError) -> str:
     return f"{str(error).removesuffix('.')}; {remedy}." if remedy else str(error)
 
 
-def lines(ids: Sequence[UUID]) -> QuerySet[LegacyShareholder]:
-    rows = LegacyShareholder.objects.filter(pk__in=ids).order_by("pk")
-    return rows.select_related("token")
+def lines(ids: Sequence[UUID], statement: str = LINES) -> dict[UUID, Line]:
+    """The lines that there are, by id and in its order."""
+    rows = fetch(statement, [array_text(ids)], Line._make)
+    return {row.id: row for row in rows}
 
 
-def lock_rows(ids: Sequence[UUID]) -> list[LegacyShareholder]:
-    return list(lines(ids).select_for_update(of=["self"]))
-
-
-def pending(rows: Iterable[LegacyShareholder]) -> list[LegacyShareholder]:
+def pending(rows: Iterable[Line]) -> list[Line]:
     status = LegacyShareholder.Status.PENDING
     return [row for row in rows if row.status == status and names_token(row)]
 
 
-def names_token(row: LegacyShareholder) -> bool:
-    return row.token is not None and row.token.issuer_id == row.issuer_id
+def names_token(row: Line) -> bool:
+    return row.token_id is not None and row.token_issuer_id == row.issuer_id
 
 
-def entries(rows: Sequence[LegacyShareholder], source: str) -> list[Entry]:
+def entries(rows: Sequence[Line], source: str) -> list[Entry]:
     accounts = ledger.holder_accounts(row.user_id for row in rows)
     treasuries = {}
     if source == DeliveryJob.Source.TREASURY:
@@ -325,10 +338,10 @@ def entries(rows: Sequence[LegacyShareholder], source: str) -> list[Entry]:
         Entry(
             row.token_id,
             Kind.LEGACY_DELIVERY,
-            row.number_of_shares,
+            row.shares,
             treasuries.get(row.issuer_id),
             accounts[row.user_id],
-            legacy_shareholder_id=row.pk,
+            legacy_shareholder_id=row.id,
         )
         for row in rows
         if row.token_id

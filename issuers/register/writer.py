@@ -311,28 +311,11 @@ class Writer:
     def write(self, step: int | None = None) -> list[Recorded]:
         """Write what was entered, and return it: the entries, then the prices.
 
-        `step` is that of the delivery whose legacy lines are delivered. The entries
-        have one reason code, or none.
+        `step` is that of the delivery whose legacy lines are delivered.
         """
-        recorded = []
-        [code] = {entry.code for entry in self.entries} or {None}
-        if code:
-            execute(REASON, [code])
-        for first in range(0, max(len(self.entries), len(self.prices)), MOST_ROWS):
-            entries = self.entries[first : first + MOST_ROWS]
-            prices = self.prices[first : first + MOST_ROWS]
-            arguments = [
-                self.actor, *columns(entries), array_text_or_null(
-                    entry.reverses for entry in entries
-                ), *price_columns(prices), step,
-            ]  # fmt: skip
-            recorded += fetch(WRITE, arguments, tuple)
-        if code:
-            execute(REASON, [""])
+        recorded = written(self.entries, self.prices, self.actor, step)
         self.discard()
-        # Stable: of each kind, those of one call come before those of the next.
-        recorded.sort(key=lambda row: row[2])
-        return [Recorded(token_id, number, at) for token_id, number, _, at in recorded]
+        return recorded
 
     def write_past(self) -> None:
         """Write entries and prices with their own times, of tokens without any."""
@@ -347,6 +330,35 @@ class Writer:
         """Forget what was entered; the ledgers keep its effect."""
         self.entries.clear()
         self.prices.clear()
+
+
+def written(
+    entries: Sequence[Entry],
+    prices: Sequence[Price],
+    actor: str,
+    step: int | None = None,
+) -> list[Recorded]:
+    """Write entries and prices, which the database judges; the entries come first.
+
+    The entries have one reason code, or none. `step` is that of the delivery whose
+    legacy lines are delivered.
+    """
+    recorded = []
+    [code] = {entry.code for entry in entries} or {None}
+    if code:
+        execute(REASON, [code])
+    for first in range(0, max(len(entries), len(prices)), MOST_ROWS):
+        some = entries[first : first + MOST_ROWS]
+        arguments = [
+            actor, *columns(some), array_text_or_null(e.reverses for e in some),
+            *price_columns(prices[first : first + MOST_ROWS]), step,
+        ]  # fmt: skip
+        recorded += fetch(WRITE, arguments, tuple)
+    if code:
+        execute(REASON, [""])
+    # Stable: of each kind, those of one call come before those of the next.
+    recorded.sort(key=lambda row: row[2])
+    return [Recorded(token_id, number, at) for token_id, number, _, at in recorded]
 
 
 def columns(entries: Sequence[Entry]) -> list[Any]:

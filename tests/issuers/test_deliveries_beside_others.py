@@ -118,7 +118,7 @@ def test_a_step_costs_the_same_whatever_comes_before_and_after_it():
         while job.remaining:
             with CaptureQueriesContext(connection) as captured:
                 assert deliver_next(job) == 200
-            steps.append((len(captured), sum(len(q["sql"]) for q in captured)))
+            steps.append((len(captured), sum(len(q["sql"] or "") for q in captured)))
         assert job.refused == count
         assert len(list(job.refusals())) == count
         rows = largest("issuers_deliveryjob"), largest("issuers_deliverystep")

@@ -1,12 +1,15 @@
 """Entries, prices and reservations as functions of the owner write them."""
 
+import re
 from typing import Any
 
 import pytest
-from django.db import Error, transaction
+from django.db import Error, connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from issuers.models import Token
 from issuers.register import ledger
+from issuers.register.errors import InsufficientBalance
 from issuers.register.ledger import Entry, Kind
 from issuers.register.models import (
     HolderBalance,
@@ -90,6 +93,17 @@ def test_a_call_writes_what_follows(register: Register):
     }
     assert TokenPrice.objects.filter(token=token).count() == 3
     assert [finding.rule for finding in verify() if finding.breaches] == []
+
+
+def test_what_is_allowed_is_one_call_and_what_is_refused_is_named(register: Register):
+    tamper("UPDATE accounts_approvalpolicy SET is_required = FALSE")
+    entry = Entry(register.token, Kind.TRANSFER, 300, register.a, register.b)
+    with CaptureQueriesContext(connection) as captured:
+        ledger.record([entry], "me")
+    said = " ".join(each["sql"] or "" for each in captured)
+    assert re.findall(r"\bregister_\w+", said) == ["register_write"]
+    with pytest.raises(InsufficientBalance):
+        ledger.record([entry], "me")
 
 
 def test_units_are_reserved_alone(register: Register):

@@ -15,21 +15,24 @@ BEGIN
         DELETE FROM issuers_unnumberedevent
         WHERE transaction = pg_current_xact_id()::text::bigint RETURNING *
     )
-    SELECT array_agg(u.audience::text ORDER BY u.id) AS audiences,
-        array_agg(u.partner_id ORDER BY u.id) AS partners,
-        array_agg(u.type::text ORDER BY u.id) AS kinds,
-        array_agg(coalesce(u.order_id, u.subject_id) ORDER BY u.id) AS subjects,
-        array_agg(u.issuer_id ORDER BY u.id) AS issuers,
-        array_agg(u.token_id ORDER BY u.id) AS tokens,
-        array_agg(u.account_id ORDER BY u.id) AS accounts,
-        array_agg(u.ledger_sequence ORDER BY u.id) AS ledger_sequences,
-        array_agg(u.order_event ORDER BY u.id) AS order_events,
-        array_agg(u.price ORDER BY u.id) AS prices,
-        array_agg(u.quantity ORDER BY u.id) AS quantities,
-        array_agg(u.remaining ORDER BY u.id) AS remainings,
-        array_agg(u.trade ORDER BY u.id) AS trades,
-        array_agg(u.reason::text ORDER BY u.id) AS reasons INTO told
-    FROM (SELECT (OLD).* UNION ALL SELECT * FROM others) u;
+    SELECT array_agg(u.audience::text) AS audiences,
+        array_agg(u.partner_id) AS partners,
+        array_agg(u.type::text) AS kinds,
+        array_agg(coalesce(u.order_id, u.subject_id)) AS subjects,
+        array_agg(u.issuer_id) AS issuers,
+        array_agg(u.token_id) AS tokens,
+        array_agg(u.account_id) AS accounts,
+        array_agg(u.ledger_sequence) AS ledger_sequences,
+        array_agg(u.order_event) AS order_events,
+        array_agg(u.price) AS prices,
+        array_agg(u.quantity) AS quantities,
+        array_agg(u.remaining) AS remainings,
+        array_agg(u.trade) AS trades,
+        array_agg(u.reason::text) AS reasons INTO told
+    FROM (
+        -- Sorted once, not for each list.
+        SELECT * FROM (SELECT (OLD).* UNION ALL SELECT * FROM others) a ORDER BY a.id
+    ) u;
     PERFORM events_write(told.audiences, told.partners, told.kinds, told.subjects,
         told.issuers, told.tokens, told.accounts, told.ledger_sequences,
         told.order_events, told.prices, told.quantities, told.remainings, told.trades,

@@ -326,13 +326,11 @@ BEGIN
         ) l
         WHERE h.token_id = l.token;
     IF 'TRADE' <> ANY (kinds) OR 'TRADE' <> ANY (price_sources) THEN
-        PERFORM events_write(array_agg(n.audience ORDER BY n.place), NULL,
-            array_agg(n.kind ORDER BY n.place), array_agg(n.subject ORDER BY n.place),
-            array_agg(n.issuer ORDER BY n.place), array_agg(n.token ORDER BY n.place),
-            NULL, array_agg(n.seq ORDER BY n.place))
+        PERFORM events_write(array_agg(n.audience), NULL, array_agg(n.kind),
+            array_agg(n.subject), array_agg(n.issuer), array_agg(n.token), NULL,
+            array_agg(n.seq))
         FROM (
-            SELECT u.*, row_number() OVER (ORDER BY u.part, u.line_seq, u.token) AS place
-            FROM (
+            SELECT u.* FROM (
                 SELECT 1 AS part, NULL::bigint AS line_seq, 'GRANTED' AS audience,
                     'REGISTER_CHANGED' AS kind, t.id AS subject, t.issuer_id AS issuer,
                     t.id AS token, max(e.seq) AS seq
@@ -354,6 +352,7 @@ BEGIN
                     FROM unnest(price_tokens, price_sources) AS p (token, source)
                     WHERE p.source <> 'TRADE')
             ) u
+            ORDER BY u.part, u.line_seq, u.token
         ) n;
     END IF;
     RETURN QUERY

@@ -5,7 +5,7 @@
 -- transaction. Returns the entries, then the prices, as they were given.
 -- called by: application
 -- raises: restrict_violation
--- locks: issuers_tokenledgerhead (FOR UPDATE)
+-- locks: issuers_ledgeraccount (FOR SHARE), issuers_tokenledgerhead (FOR UPDATE)
 CREATE OR REPLACE FUNCTION public.register_write(
     actor text, entry_tokens uuid[], kinds text[], sources bigint[], targets bigint[],
     amounts numeric[], reasons text[], legacy uuid[], reverses bigint[],
@@ -49,6 +49,10 @@ BEGIN
     LOOP
         PERFORM pg_sleep(extract(epoch FROM last - clock_timestamp()));
     END LOOP;
+    -- Nothing binds the holders while they are judged.
+    PERFORM FROM issuers_ledgeraccount a
+        WHERE a.id = ANY (sources || targets) AND a.kind = 'HOLDER'
+        ORDER BY a.id FOR SHARE;
     taken := clock_timestamp();
     IF array_remove(reverses, NULL) <> '{}' AND EXISTS (
         SELECT FROM unnest(entry_tokens, reverses) AS e (token, undone)
