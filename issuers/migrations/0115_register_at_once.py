@@ -1133,7 +1133,7 @@ REVOKE ALL ON FUNCTION public.register_write(text, uuid[], text[], bigint[], big
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("issuers", "0112_auctions_judged_once"),
+        ("issuers", "0114_documents_of_offerings"),
     ]
 
     operations = [migrations.RunSQL(FORWARD, BACKWARD)]
