@@ -37,7 +37,11 @@ TOKENS = (
     TableColumn("Holders", 0.1, is_number=True),
     TableColumn("Entry", 0.1, is_number=True),
 )
-CHAINS = (TableColumn("Token", 0.13), TableColumn("Chain head (SHA-256)", 0.87))
+CHAINS = (
+    TableColumn("Token", 0.13),
+    TableColumn("Last entry", 0.12, is_number=True),
+    TableColumn("Chain head (SHA-256)", 0.75),
+)
 HOLDERS = (
     TableColumn("Holder", 0.33),
     TableColumn("Country", 0.08),
@@ -245,7 +249,8 @@ def chain_rows(
     with transaction.atomic():
         return [
             (
-                f"{tokens[s.token_id].symbol}, {s.seq:,}",
+                tokens[s.token_id].symbol,
+                f"{s.seq:,}",
                 digest(s),
             )
             for s in summaries

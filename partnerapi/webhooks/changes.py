@@ -78,8 +78,8 @@ def redeliver(endpoint: WebhookEndpoint, first: int) -> None:
     """
     if not 1 <= first <= endpoint.position:
         raise BadUserInput(
-            f"`from` is {first}; the endpoint has received events up to "
-            f"{endpoint.position}.",
+            f"`from` is {first}, and is not from 1 to {endpoint.position}; the events "
+            "after that are sent in any case.",
             argument="from",
         )
     endpoint.position = first - 1
