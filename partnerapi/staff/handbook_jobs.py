@@ -241,6 +241,8 @@ JOBS: Mapping[str, Job] = {
                 "A symbol opens its ladder, which follows the book each second.",
                 "The line above shows the prices of the last 24 hours.",
                 "A book that stands still for a minute says so.",
+                "In a call, Auction shows its book, its price so far, the imbalance "
+                "and the time to go.",
             ),
         ),
         Job(

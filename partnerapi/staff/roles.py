@@ -141,6 +141,8 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "books": READS_TOKENS,
     "books_poll": READS_TOKENS,
     "market": ("trading.view_market",),
+    "auction": ("trading.view_market",),
+    "auction_poll": ("trading.view_market",),
     "order": ("trading.view_order",),
     "execution": ("trading.view_execution",),
     "offering": ("issuers.view_offering",),

@@ -39,7 +39,15 @@ from partnerapi.staff.authentication.second_factor import (
 from partnerapi.staff.authentication.sign_in import SignInForm
 from partnerapi.staff.log import pages as log
 from partnerapi.staff.log.authorship import written_by_user
-from partnerapi.staff.market import books, execution, market, offering, order, wall
+from partnerapi.staff.market import (
+    auction,
+    books,
+    execution,
+    market,
+    offering,
+    order,
+    wall,
+)
 from partnerapi.staff.money import documents, payments, receipts
 from partnerapi.staff.people import (
     account,
@@ -108,6 +116,12 @@ class BackOffice(admin.AdminSite):
             ("token/<uuid:pk>/book/", books.show_book, "book"),
             ("token/<uuid:pk>/book/ladder/", books.poll_ladder, "book_poll"),
             ("token/<uuid:pk>/market/", market.show_market, "market"),
+            ("token/<uuid:pk>/auction/<int:began>/", auction.show_auction, "auction"),
+            (
+                "token/<uuid:pk>/auction/<int:began>/figures/",
+                auction.poll_auction,
+                "auction_poll",
+            ),
             (
                 "token/<uuid:pk>/trade/<int:trade>/",
                 execution.show_execution,

@@ -1,6 +1,7 @@
 """Markets, orders and executions as staff see them."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -15,11 +16,14 @@ from accounts.approvals.models import ApprovalRequest
 from accounts.people.models import User
 from issuers.models import Token
 from marketdata.trading import uncrossing
-from marketdata.trading.models import Order
+from marketdata.trading.models import Market, Order
+from marketdata.trading.phases import change_phase
 from partnerapi.sandbox.data.approvals import DECIDER, colleague
 from partnerapi.staff.approvals.kinds import KINDS
 from partnerapi.staff.market import market as market_page
-from tests.marketdata.trading.test_calls import call, end_call
+from partnerapi.staff.market.auction import time_to_go
+from tests.approved import asker
+from tests.marketdata.trading.test_calls import OVER, call, end_call
 from tests.marketdata.trading.trading import (
     as_committed,
     buy,
@@ -283,3 +287,101 @@ def row_of_auction(staff: Client, traded: Traded) -> list[str]:
     page = staff.get(traded.page).content.decode()
     [_, after] = page.split('id="auctions"')
     return re.findall(r"<td[^>]*>([^<]*)</td>", after.split("</table>")[0])
+
+
+def page_of(traded: Traded, market: Market) -> str:
+    return f"/admin/token/{traded.token.pk}/auction/{market.last_phase_event}/"
+
+
+def test_an_auction_has_a_page_with_its_book(traded: Traded, staff: Client):
+    call(traded.token)
+    market = Market.objects.get(token=traded.token)
+    placed(traded.token, buy(traded.buyer, 2, 102))
+    placed(traded.token, buy(traded.buyer, 4, 99))
+    page = page_of(traded, market)
+    shown = staff.get(page)
+    assert shown.context["price"] == "none"
+    uncrossing.indicate(traded.token.pk)
+    assert f'href="{page}"' in staff.get(traded.page).text
+    assert f'href="{page}"' in staff.get("/admin/books/rows/").text
+    shown = staff.get(page)
+    assert f'data-poll="{page}figures/"' in shown.text
+    given = shown.context
+    facts = [given[name] for name in ("state", "price", "quantity", "imbalance")]
+    assert facts == ["Call", "€1.00", 2, "3 to sell"]
+    assert re.fullmatch("4 min [0-9]+ s, and up to a minute more", given["time_to_go"])
+    assert "ends_at" in given["auction"].get_deferred_fields()
+    rows = [
+        (row.limit, row.buys, row.sells, row.bid, row.offered, row.volume, row.is_price)
+        for row in given["levels"]
+    ]
+    assert rows == [
+        ("€1.02", 2, 0, 2, 5, 2, False),
+        ("€1.00", 0, 5, 2, 5, 2, True),
+        ("€0.99", 4, 0, 6, 0, 0, False),
+    ]
+    assert "Bid and offered at each limit" in shown.text
+    part = staff.get(page + "figures/")
+    assert "€1.02" in part.text
+    assert "<html" not in part.text
+
+
+def test_the_page_of_an_auction_shows_its_result(
+    traded: Traded, staff: Client, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(uncrossing, "FILLS", 1)
+    give(traded.token, {traded.buyer: 3})
+    call(traded.token)
+    market = Market.objects.get(token=traded.token)
+    for quantity in (2, 1):
+        placed(traded.token, buy(traded.buyer, quantity, 102))
+    own = placed(traded.token, sell(traded.buyer, 1, 99))
+    page = page_of(traded, market)
+    tamper(OVER)
+    assert uncrossing.end(traded.token.pk)
+    assert uncrossing.end(traded.token.pk)
+    assert "1 of 2 fills" in staff.get(page).text
+    assert not uncrossing.end(traded.token.pk)
+    shown = staff.get(page)
+    assert "data-poll" not in shown.text
+    given = shown.context
+    facts = [given[name] for name in ("state", "price", "quantity", "imbalance")]
+    assert facts == ["Traded", "€1.00", 3, "2 to sell"]
+    assert [row[0].sequence for row in given["executions"]] == [2, 3]
+    [(event, limit)] = given["removed"]
+    assert (event.order_id, limit, event.reason) == (own.pk, "€0.99", "SELF_TRADE")
+    assert given["ended"].phase == "CONTINUOUS"
+    assert statements(staff, page) <= 20
+
+
+def test_a_call_that_was_halted_or_traded_nothing_has_a_page(
+    traded: Traded, staff: Client
+):
+    call(traded.token)
+    halted = page_of(traded, Market.objects.get(token=traded.token))
+    change_phase(traded.token.pk, "HALTED", asker(), "News")
+    assert "News" in (shown := staff.get(halted)).text
+    assert shown.context["state"] == "Halted"
+    other = new_market()
+    call(other)
+    empty = f"/admin/token/{other.pk}/auction/"
+    empty += f"{Market.objects.get(token=other).last_phase_event}/"
+    assert "No orders rest in this call." in staff.get(empty).text
+    end_call(other)
+    assert staff.get(empty).context["state"] == "No trade"
+    assert staff.get(empty.replace("/auction/", "/auction/1")).status_code == 404
+    assert staff.get(f"/admin/token/{other.pk}/auction/{2**70}/").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [
+        (-3, "less than a minute"),
+        (20, "20 s, and up to a minute more"),
+        (90, "1 min 30 s, and up to a minute more"),
+        (3_600, "1 hour, and up to a minute more"),
+        (9_000, "2 hours 30 min, and up to a minute more"),
+    ],
+)
+def test_the_time_to_go_is_that_until_the_announced_end(left: int, said: str):
+    assert time_to_go(timedelta(seconds=left)) == said

@@ -19,7 +19,7 @@ from accounts.payments.paying import name_bank, order_payments
 from accounts.people.models import User
 from issuers.legacy.delivery import begin_job
 from issuers.models import Token
-from marketdata.trading.models import Order
+from marketdata.trading.models import Market, Order
 from partnerapi.sandbox.data.approvals import ASKER, approved_key, colleague
 from partnerapi.staff import roles
 from partnerapi.staff.approvals.filing import FORMS
@@ -31,6 +31,7 @@ from tests.characters import World
 from tests.desks import invited_member
 from tests.issuers.offerings.offerings import opened
 from tests.marketdata.documents.invented import invented_document
+from tests.marketdata.trading.test_calls import call
 from tests.marketdata.trading.trading import (
     buy,
     deposit,
@@ -127,6 +128,7 @@ OWN_PAGES = {
     "partner_requests": EVERYBODY, "partner_key": "k", "revoke": "k", "grant": "k",
     "desk_member": "k",
     "market": EVERYBODY, "order": EVERYBODY, "execution": EVERYBODY,
+    "auction": EVERYBODY, "auction_poll": EVERYBODY,
     "offering": EVERYBODY,
     "books": EVERYBODY, "books_poll": EVERYBODY,
     "log": "ck", "roles": EVERYBODY, "find": EVERYBODY,
@@ -248,7 +250,10 @@ def test_every_page_answers_each_role_as_expected(
         ("delivery_job", "delivery_progress", "delivery_csv"), job.pk
     )
     token, order = traded_market()
+    call(token)
+    began = Market.objects.get(token=token).last_phase_event
     places |= {"market": token.pk, "order": order.pk, "execution": token.pk}
+    places |= {"auction": token.pk, "auction_poll": token.pk}
     places["offering"] = opened().pk
     day = date(2026, 1, 1)
     document = invented_document(1, "INVOICE", day, world.partner.pk).pk
@@ -263,6 +268,8 @@ def test_every_page_answers_each_role_as_expected(
         arguments: list[Any] = [places[name]] if name in places else []
         if name == "execution":
             arguments.append(1)
+        if name in ("auction", "auction_poll"):
+            arguments.append(began)
         if name == "document_file":
             arguments.append("document.pdf")
         if name in ("help_role", "help_job"):

@@ -37,6 +37,7 @@ from partnerapi.core import lock_waits
 from partnerapi.core.lengths import REASON_LENGTH
 from partnerapi.core.money import euros
 from partnerapi.staff.approvals.filing import address, may_file
+from partnerapi.staff.market.auction import figures_of, imbalance, state_of
 from partnerapi.staff.market.order import shown_executions
 from partnerapi.staff.register.token import prices_and_volume
 
@@ -97,7 +98,9 @@ def show_market(request: HttpRequest, pk: UUID) -> HttpResponse:
         "older": shown[-1].sequence if len(found) > len(shown) else None,
         "is_first": before == LAST_TRADE,
         "phases": phases[:PHASES],
-        "auctions": auctions(market.token.auctions.order_by("-began")[:AUCTIONS]),
+        "auctions": auctions(
+            market.token.auctions.defer("ends_at").order_by("-began")[:AUCTIONS]
+        ),
         "activities": activities(pk),
         "tariffs": [(t, text_of(t.terms)) for t in tariffs[:TARIFFS]],
         "parameters": parameters(market, decided[0], timezone.now()),
@@ -147,27 +150,18 @@ def parameters(
     ]
 
 
-def auctions(found: Iterable[Auction]) -> list[tuple[datetime, str, str, str, str]]:
-    """Of each the announced end, its state, price and units, and what is left over."""
+def auctions(found: Iterable[Auction]) -> list[tuple[Auction, str, str, int, str]]:
+    """Each with its state, its price and units, and what is left over."""
     rows = []
     for one in found:
-        is_over = one.ended is not None
-        price, quantity, surplus = (
-            (one.price, one.quantity, one.surplus)
-            if one.fills is not None
-            else (one.indicative_price, one.indicative_quantity, one.indicative_surplus)
-        )
-        state = "Traded" if one.price is not None else "No trade"
-        if not is_over:
-            state = "Call" if one.fills is None else "Settling"
-        side = "to buy" if (surplus or 0) > 0 else "to sell"
+        price, quantity, surplus = figures_of(one)
         rows.append(
             (
-                one.earliest_at,
-                state,
+                one,
+                state_of(one),
                 "none" if price is None else euros(price),
-                f"{quantity or 0:,}",
-                f"{abs(surplus):,} {side}" if surplus else "none",
+                quantity or 0,
+                imbalance(surplus or 0),
             )
         )
     return rows
