@@ -109,7 +109,7 @@ def bounds_of(offering: Offering, rules: dict[str, dict[str, int]]) -> Bounds:
 def test_random_books_settle_as_brute_force_allots_them(accounts: list[Account]):
     chance = random.Random("books of offerings")  # noqa: S311
     settled, refusals = 0, set()
-    for _ in range(count(5, 150)):
+    for _ in range(count(5, 60)):
         offering, rules = sold(chance, accounts)
         rows = [*offering.subscriptions.order_by("ranked_at", "id")]
         bids = [Bid(r.pk, r.ledger_account_id, r.quantity, r.limit_price) for r in rows]

@@ -10,7 +10,7 @@ import pytest
 from django.db import transaction
 
 from accounts.accounts.models import Account
-from accounts.cash.models import CashHead, Withdrawal
+from accounts.cash.models import Withdrawal
 from accounts.cash.withdrawals import refuse, request_withdrawal
 from issuers.offerings import deciding, subscriptions
 from issuers.offerings.deciding import OfferingRefused
@@ -18,6 +18,7 @@ from issuers.offerings.models import Offering, Subscription
 from issuers.offerings.verification import INVARIANTS
 from marketdata.trading import market
 from marketdata.trading.verification import INVARIANTS as OF_MARKETS
+from partnerapi.core.database import rows_of
 from partnerapi.core.errors import PartnerAPIError
 from partnerapi.core.invariants import check_invariants
 from tests.accounts.money import deposit
@@ -40,6 +41,10 @@ pytestmark = [
     pytest.mark.usefixtures("one_person"),
 ]
 ACCOUNTS = 6
+RESERVED = """
+    SELECT c.account_id, h.reserved FROM accounts_cashaccount c
+    JOIN accounts_cashhead h ON h.cash_account_id = c.id WHERE c.account_id = ANY (%s)
+"""
 AT_ONCE = 20
 """Actions of a commit: versions of rows that no commit ends are read by all later."""
 
@@ -136,8 +141,7 @@ class Model:
         self.offering = self.next_offering()
 
     def compare(self) -> None:
-        heads = CashHead.objects.filter(cash_account__account__in=self.accounts)
-        found = dict(heads.values_list("cash_account__account", "reserved"))
+        found = dict(rows_of(RESERVED, [[a.pk for a in self.accounts]]))
         expected = {a.pk: sum(self.reserved[a.pk].values()) for a in self.accounts}
         assert found == expected
 
