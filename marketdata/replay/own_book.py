@@ -31,6 +31,9 @@ from partnerapi.core.database import fetch
 PARTNER = "simulation"
 """Login of the partner whose clients trade."""
 MOST_ORDERS = 100
+MOST_IN_CALL, CALL_WIDTH = 40, 0.01
+"""Of a call: open orders of the clients, and how far from the reference price their
+limits are, as a standard deviation."""
 UNPRICED_HOME = 1_000
 """Euro cents; the home price of a token that never had a price."""
 
@@ -73,12 +76,14 @@ class OwnBook:
     def go_on(self, events: int) -> Happened:
         """Generate this many events: one list of cancellations and one of orders.
 
-        Nothing happens while the market is not CONTINUOUS.
+        Nothing happens while the market is CLOSED or HALTED.
         """
-        found = Market.objects.filter(token=self.token_id, phase=Phase.CONTINUOUS)
-        own = found.first()
+        taking = (Phase.CALL, Phase.CONTINUOUS)
+        own = Market.objects.filter(token=self.token_id, phase__in=taking).first()
         if own is None:
             return Happened()
+        if own.phase == Phase.CALL:
+            return self.join_call(own, events)
         self.simulation.tick = max(
             self.simulation.tick, own.ticks.at(own.reference_price or 0)
         )
@@ -99,6 +104,25 @@ class OwnBook:
         cancelled = self.cancel(withdrawals)
         return self.place(placements[:MOST_ORDERS], cancelled)
 
+    def join_call(self, own: Market, events: int) -> Happened:
+        """Place orders of both sides around the reference price; the oldest leave."""
+        rest = Order.objects.filter(
+            token=self.token_id, status=OrderStatus.OPEN, partner__login=PARTNER
+        )
+        ids = [*rest.order_by("priority").values_list("pk", flat=True)]
+        count = min(events, MOST_IN_CALL)
+        gone = ids[: max(0, len(ids) + count - MOST_IN_CALL)]
+        cancelled = self.withdraw(gone) if gone else 0
+        return self.place([self.wish(own) for _ in range(count)], cancelled)
+
+    def wish(self, own: Market) -> tuple[int, int, int, str]:
+        """An order of either side that may trade near the reference price."""
+        reference = own.reference_price or UNPRICED_HOME
+        wished = round(reference * self.chance.gauss(1, CALL_WIDTH))
+        price = max(wished - wished % own.ticks.at(wished), own.ticks.at(1))
+        units = self.simulation.some(self.simulation.order)
+        return self.chance.choice((BID, ASK)), price, units, TimeInForce.GTC
+
     def cancel(self, withdrawals: Counter[tuple[int, int]]) -> int:
         """Cancel clients' orders at these sides and prices, newest first."""
         orders = Order.objects.filter(
@@ -113,8 +137,9 @@ class OwnBook:
             if 0 < order.remaining <= left[place]:
                 left[place] -= order.remaining
                 ids.append(order.pk)
-        if not ids:
-            return 0
+        return self.withdraw(ids) if ids else 0
+
+    def withdraw(self, ids: list[UUID]) -> int:
         reason = OrderStatusReason.BY_PARTNER
         return len(market.cancel_each(self.token_id, ids, reason, PARTNER))
 

@@ -130,6 +130,8 @@ Euronext trades a share continuously from 2,500 trades a year on, and others in 
 auctions a day, at 11:30 and 16:30.
 """
 YEAR = timedelta(days=365)
+MOST_NAMED = 12
+"""Fixings of a day that are named one by one."""
 
 
 def trades_of_a_year(token_id: UUID, today: date) -> int:
@@ -148,6 +150,9 @@ def text_of(parameters: Parameters) -> list[tuple[str, str]]:
     rows = zip(parameters.tick_floors, parameters.tick_steps, strict=True)
     steps = "".join(f"; {euros(step)} from {euros(floor)}" for floor, step in rows)
     fixings = ", ".join(f"{one:%H:%M}" for one in parameters.fixings)
+    if len(parameters.fixings) > MOST_NAMED:
+        first, *_, last = parameters.fixings
+        fixings = f"{len(parameters.fixings)} from {first:%H:%M} to {last:%H:%M}"
     value, units = parameters.most_value, parameters.most_units
     holidays = ", ".join(f"{day:%Y-%m-%d}" for day in parameters.holidays)
     return [

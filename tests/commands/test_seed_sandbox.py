@@ -33,7 +33,9 @@ from issuers.register.kinds import EntryKind
 from issuers.register.models import HolderBalance, LedgerTransaction
 from issuers.register.verification import verify
 from marketdata.models import FixSession
+from marketdata.trading.models import Market
 from partnerapi.sandbox.data.chance import OPENING
+from partnerapi.sandbox.data.markets import SOON, WITH_FIXINGS
 from tests.issuers.ocf.schemas import Schemas
 from tests.owner import tamper
 
@@ -271,9 +273,40 @@ def test_an_older_sandbox_is_given_its_accounts(seeded):
     User.objects.filter(is_staff=True).delete()
     again = seed()
     # Clients are given units anew, and the offering that settled sells its own.
-    assert again.pop("ledgerEntries") == seeded["ledgerEntries"] + 320 + 4
+    assert again.pop("ledgerEntries") == seeded["ledgerEntries"] + 400 + 4
     assert again.pop("prices") == seeded["prices"] + 1
     assert again.items() <= (seeded | {"keys": {}}).items()
+    assert fingerprint() == before
+
+
+def test_one_market_trades_by_fixings_every_ten_minutes(seeded):
+    by_symbol = {market.token.symbol: market for market in Market.objects.all()}
+    fixing = by_symbol.pop(WITH_FIXINGS)
+    assert (fixing.model, fixing.next_phase) == ("FIXING", "CALL")
+    assert {later.minute - one.minute for one, later in pairwise(fixing.fixings)} == {
+        10,
+        -50,
+    }
+    assert len(fixing.fixings) == 144
+    assert fixing.next_phase_at - fixing.phase_since <= SOON
+    assert {market.model for market in by_symbol.values()} == {"CONTINUOUS"}
+
+
+def test_an_older_sandbox_is_given_its_market_of_fixings(seeded):
+    fixing = Market.objects.get(token__symbol=WITH_FIXINGS)
+    token, before = fixing.token_id, fingerprint()
+    tamper(
+        f"DELETE FROM trading_orderevent WHERE token_id = '{token}'",
+        f"DELETE FROM trading_market WHERE token_id = '{token}'",
+        f"DELETE FROM trading_marketparameters WHERE token_id = '{token}'",
+        "UPDATE marketdata_orderbookhead SET source = 'EXTERNAL'"
+        f" WHERE token_id = '{token}'",
+    )
+    again = seed()
+    assert again.pop("ledgerEntries") == seeded["ledgerEntries"] + 80
+    assert again.items() <= (seeded | {"keys": {}}).items()
+    assert Market.objects.get(token=token).model == "FIXING"
+    assert Market.objects.count() == 5
     assert fingerprint() == before
 
 

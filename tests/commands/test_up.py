@@ -155,7 +155,7 @@ def serves(running: System, port: int) -> None:
         "graphiql": f"http://localhost:{port}/graphiql",
         "admin": f"http://localhost:{port}/admin/",
         "key": running.variable("PARTNER_API_SANDBOX_KEY"),
-        "markets": ["DORVAUX", "VALDASTRI", "TIDEWICK", "ROSMARIN"],
+        "markets": ["DORVAUX", "VALDASTRI", "TIDEWICK", "ROSMARIN", "GRACHTENLAB"],
         "staff": {
             "login": "staff@sandbox.example",
             "colleague": "colleague@sandbox.example",

@@ -16,6 +16,7 @@ from tests.pages import handbook, test_browser
 from tests.pages.test_browser import PATIENCE_MS, axe, browser, page
 from tests.pages.trades import filled_order
 from tests.sampling import sample
+from tests.waiting import until
 
 __all__ = ["axe", "browser", "page"]
 
@@ -213,6 +214,13 @@ def own_pages(page, address, order):
     page.goto(address + "trading/market/")
     page.locator("#result_list tbody th a").first.click()
     page.get_by_role("heading", name="Phases").wait_for()
+    yield page.url
+    page.goto(address + "trading/market/?q=GRACHTENLAB")
+    page.locator("#result_list tbody th a").first.click()
+    # Its first session begins a minute after its making.
+    until(lambda: page.reload() and page.locator("a[href*='/auction/']").count())
+    page.locator("a[href*='/auction/']").first.click()
+    page.get_by_role("heading", name="Auction of").wait_for()
     yield page.url
     page.goto(address + "trading/order/")
     page.locator("#result_list tbody th a").first.click()

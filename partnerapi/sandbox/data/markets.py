@@ -1,13 +1,16 @@
-"""Four internal markets in the sandbox, and clients who trade on them.
+"""Five internal markets in the sandbox, and clients who trade on them.
 
 Clients get their units from the treasuries, and cash by a bank statement. Orders of one
-market pay fees.
+market pay fees, and one trades by fixings.
 """
 
 from collections.abc import Sequence
-from datetime import time
+from datetime import time, timedelta
+from zoneinfo import ZoneInfo
 
+from django.conf import settings
 from django.db import connection
+from django.utils import timezone
 
 from accounts.accounts.models import Account, AccountStatusChange
 from accounts.approvals.models import ApprovalKind
@@ -21,7 +24,13 @@ from marketdata.replay.own_book import PARTNER, UNPRICED_HOME
 from marketdata.replay.simulation import tick_of
 from marketdata.trading import phases
 from marketdata.trading.fees import Terms
-from marketdata.trading.models import Phase
+from marketdata.trading.models import Phase, TradingModel
+from marketdata.trading.parameters import (
+    latest,
+    parameters_content,
+    parameters_of,
+    set_parameters,
+)
 from marketdata.trading.sessions import Session
 from marketdata.trading.tariffs import set_tariff, tariff_content
 from partnerapi.core.uuids import derived_uuid7
@@ -39,8 +48,12 @@ from partnerapi.sandbox.data.names import FIRST_NAMES, LAST_NAMES
 from partnerapi.sandbox.data.registers import ACTOR
 from partnerapi.sandbox.data.sessions import DEMO
 
-SYMBOLS = ("DORVAUX", "VALDASTRI", "TIDEWICK", "ROSMARIN")
+SYMBOLS = ("DORVAUX", "VALDASTRI", "TIDEWICK", "ROSMARIN", "GRACHTENLAB")
 WITH_FEES = "VALDASTRI"
+WITH_FIXINGS = "GRACHTENLAB"
+FIXINGS = [time(hour, minute) for hour in range(24) for minute in range(0, 60, 10)]
+SOON = timedelta(seconds=90)
+"""At most so long after its making a market of fixings opens: on a full minute."""
 FEES = Terms(maker=10, taker=25, minimum=100, maximum=5_000, vat=1_900)
 CLIENTS = 40
 """Who trade by themselves, in the simulation."""
@@ -67,14 +80,36 @@ def open_markets() -> bool:
     pay_in({client.pk: CLIENT_CENTS for client in clients})
     for token in sorted(tokens, key=lambda token: SYMBOLS.index(token.symbol)):
         allocate(token, [*clients, *shown])
-        price = token.ledger_head.price_cents or UNPRICED_HOME
-        phases.open_market(token.pk, ALL_DAY, ASKER, tick_cents=tick_of(price))
+        tick = tick_of(token.ledger_head.price_cents or UNPRICED_HOME)
+        if token.symbol == WITH_FIXINGS:
+            open_by_fixings(token, tick)
+            continue
+        phases.open_market(token.pk, ALL_DAY, ASKER, tick_cents=tick)
         phases.change_phase(token.pk, Phase.CONTINUOUS, ASKER)
         if token.symbol == WITH_FEES:
             content = tariff_content(token, None, None, FEES, WHY)
             with carry_out_requests(file_and_approve(ApprovalKind.TARIFF, content)):
                 set_tariff(token.pk, None, None, FEES, WHY, ASKER)
     return True
+
+
+def open_by_fixings(token: Token, tick: int) -> None:
+    """Open a market that trades by fixings from its first session on.
+
+    Parameters are decided outside of a session, so that they hold at once.
+    """
+    soon = (timezone.now() + SOON).astimezone(ZoneInfo(settings.MARKET_TIME_ZONE))
+    opens = soon.time().replace(second=0, microsecond=0)
+    hours = [(soon + timedelta(hours=away)).time() for away in (2, 3)]
+    later = Session(*hours, weekdays_only=False)
+    phases.open_market(token.pk, later, ASKER, tick_cents=tick)
+    wanted = parameters_of(latest(token.pk).terms)
+    wanted.session_opens = wanted.session_closes = opens
+    wanted.weekdays_only = False
+    wanted.model, wanted.fixings = TradingModel.FIXING, FIXINGS
+    content = parameters_content(token, wanted, WHY)
+    with carry_out_requests(file_and_approve(ApprovalKind.PARAMETERS, content)):
+        set_parameters(token.pk, content["terms"], WHY, ASKER)
 
 
 def write_clients() -> list[Account]:
