@@ -36,6 +36,7 @@ class EventType(models.TextChoices):
     ORDER_CANCELLED = "ORDER_CANCELLED", "Order cancelled"
     ORDER_EXPIRED = "ORDER_EXPIRED", "Order expired"
     TRADE_BUSTED = "TRADE_BUSTED", "Trade busted"
+    TRADE_BUST_REQUESTED = "TRADE_BUST_REQUESTED", "Bust of a trade requested"
     CASH_CHANGED = "CASH_CHANGED", "Cash changed"
     DEPOSIT_UNASSIGNED = "DEPOSIT_UNASSIGNED", "Deposit unassigned"
     INVESTOR_CHANGED = "INVESTOR_CHANGED", "Investor changed"
@@ -64,6 +65,7 @@ NEEDED_SCOPES: dict[EventType, Scope | None] = {
     EventType.ORDER_CANCELLED: Scope.TRADING_READ,
     EventType.ORDER_EXPIRED: Scope.TRADING_READ,
     EventType.TRADE_BUSTED: Scope.TRADING_READ,
+    EventType.TRADE_BUST_REQUESTED: Scope.TRADING_READ,
     EventType.CASH_CHANGED: Scope.CASH_READ,
     EventType.DEPOSIT_UNASSIGNED: Scope.CASH_READ,
     EventType.INVESTOR_CHANGED: Scope.COMPLIANCE_READ,

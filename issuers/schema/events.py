@@ -90,6 +90,9 @@ EventType = enumeration(
         "Subject: the account. Needs the scope `compliance:read`.",
         Type.TRADE_BUSTED: "Staff busted a trade: units and cash were returned. "
         "Needs the scope `trading:read`.",
+        Type.TRADE_BUST_REQUESTED: "A bust of a trade was requested, and staff decide "
+        "on it. `price` is that of the trade which would take its place; null: none "
+        "would. Needs the scope `trading:read`.",
         Type.MARKET_PHASE_CHANGED: "The market of a token entered another `phase`. "
         "Subject: the token. Needs the scope `marketdata:read`.",
         Type.MARKET_PARAMETERS_CHANGED: "New parameters of a token's market were "
@@ -126,6 +129,7 @@ SUBJECTS = {
     Type.ORDER_CANCELLED: "Order",
     Type.ORDER_EXPIRED: "Order",
     Type.TRADE_BUSTED: "Order",
+    Type.TRADE_BUST_REQUESTED: "Order",
     Type.CASH_CHANGED: "Account",
     Type.DEPOSIT_UNASSIGNED: "Account",
     Type.INVESTOR_CHANGED: "Account",

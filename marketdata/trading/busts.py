@@ -1,7 +1,11 @@
-"""Busts trades: units and cash go back together, after approval by two people."""
+"""Busts trades: units and cash go back together, after approval by two people.
+
+A correction busts a trade and enters another one in its place, at another price.
+"""
 
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
@@ -17,13 +21,21 @@ from issuers.register.approvals import token_facts, token_links
 from issuers.register.errors import LedgerError
 from issuers.register.models import HolderBalance, LedgerTransaction, TokenPrice
 from issuers.register.writer import Writer
+from marketdata.books.notify import notify
 from marketdata.trading import erroneous, locked
 from marketdata.trading.errors import NotTradable
 from marketdata.trading.fees import NO_FEE, Fee
 from marketdata.trading.market import is_bound
-from marketdata.trading.models import Bust, Execution, Order, OrderFee, OrderSide
+from marketdata.trading.models import (
+    Bust,
+    Execution,
+    Order,
+    OrderFee,
+    OrderSide,
+    OrderStatus,
+)
 from marketdata.trading.moving import standing
-from partnerapi.core.database import execute
+from partnerapi.core.database import execute, rows_of
 from partnerapi.core.errors import PartnerAPIError
 from partnerapi.core.lock_waits import LockTimeout
 from partnerapi.core.money import euros
@@ -33,48 +45,64 @@ class NotBusted(Exception):
     """The trade cannot be busted. The message says why, and names the remedy."""
 
 
-def bust_content(execution: Execution, reason: str) -> dict[str, Any]:
-    return {
+def bust_content(
+    execution: Execution, reason: str, price: int | None = None
+) -> dict[str, Any]:
+    """With a price in euro cents it is a correction."""
+    content = {
         "token": str(execution.token_id),
         "trade": execution.sequence,
         "reason": reason,
     }
+    return content if price is None else content | {"price": price}
 
 
-def bust_title(execution: Execution, token: Token) -> str:
+def bust_title(execution: Execution, token: Token, price: int | None = None) -> str:
+    what = "Bust" if price is None else f"Correction to {euros(price)}"
     return (
-        f"Bust of {execution.quantity:,} {token.symbol} at {euros(execution.price)}, "
+        f"{what} of {execution.quantity:,} {token.symbol} at {euros(execution.price)}, "
         f"trade {execution.sequence}"
     )
 
 
 def bust(
-    token_id: UUID, trade: int, reason: str, requested_by: str, approved_by: str
+    token_id: UUID,
+    trade: int,
+    reason: str,
+    requested_by: str,
+    approved_by: str,
+    price: int | None = None,
 ) -> Bust:
     """Bust a whole trade once, in a transaction that carries its approval.
 
     The seller must still have the cash, the buyer the units, both unreserved. If the
-    trade's price is still the token's last, the price before it is recorded again.
+    trade's price is still the token's last, the price before it is recorded again. At
+    a price in euro cents a trade of the same orders and units takes its place.
 
     Raises:
         NotBusted. LockTimeout: an auction of the market settles.
     """
     try:
         with transaction.atomic():
-            return undo(token_id, trade, reason, requested_by, approved_by)
+            return undo(token_id, trade, reason, requested_by, approved_by, price)
     except (LedgerError, NotTradable) as error:
         raise NotBusted(str(error)) from None
 
 
 def undo(
-    token_id: UUID, trade: int, reason: str, requested_by: str, approved_by: str
+    token_id: UUID,
+    trade: int,
+    reason: str,
+    requested_by: str,
+    approved_by: str,
+    price: int | None,
 ) -> Bust:
     locked.books([token_id])
     if is_bound([token_id]):
         raise LockTimeout("An auction of the market has not settled yet.")
     writer = Writer([token_id], requested_by)
     execution = (
-        Execution.objects.select_related("buy_order", "sell_order")
+        Execution.objects.select_related("buy_order", "sell_order", "token__market")
         .filter(token=token_id, sequence=trade)
         .first()
     )
@@ -87,7 +115,13 @@ def undo(
     writer.load([entry])
     writer.enter(entry, writer.ledgers[token_id].now)
     check_cover(execution)
-    execute(UNDO, [token_id, trade, reason, requested_by, approved_by])
+    by = [reason, requested_by, approved_by]
+    if price is None:
+        execute(UNDO, [token_id, trade, *by])
+    else:
+        check_price(execution, price)
+        execute(CORRECT, [token_id, trade, price, *by])
+        transaction.on_commit(partial(notify, token_id))
     return Bust.objects.get(token=token_id, sequence=trade)
 
 
@@ -101,27 +135,70 @@ def check_cover(execution: Execution) -> None:
         execution.buy_order.cash_account_id,
         execution.sell_order.cash_account_id,
     )
-    value = execution.price * execution.quantity
     available = lock_heads([buyer, seller])[seller].available
-    back = refund(execution, execution.sell_order).total
-    if available < value - back:
+    received = -change(execution, execution.sell_order, None).cash
+    if available < received:
         raise NotBusted(
             f"The seller has {euros(available)} available, but received "
-            f"{euros(value - back)}. Cancel the seller's orders, or have cash "
-            "deposited."
+            f"{euros(received)}. Cancel the seller's orders, or have cash deposited."
         )
 
 
-def refund(execution: Execution, order: Order) -> Fee:
-    """What an order gets back of its fees once the trade is busted."""
-    fees = OrderFee.objects.select_related("tariff").filter(order=order).first()
-    if fees is None:
-        return NO_FEE
-    return fees.so_far.bust(
-        execution.price * execution.quantity,
-        execution.aggressor == order.side,
-        order.side == OrderSide.SELL,
-    )
+def check_price(execution: Execution, price: int) -> None:
+    """Check that a trade may be corrected to a price, which the buyer can pay.
+
+    Raises:
+        NotBusted
+    """
+    market = execution.token.market
+    if price == execution.price:
+        raise NotBusted(f"Trade {execution.sequence} already has this price.")
+    if price % market.ticks.at(price):
+        raise NotBusted(f"{euros(price)} is not a multiple of the tick.")
+    lowest, highest = limits(execution)
+    if not lowest <= price <= highest:
+        raise NotBusted(
+            f"The orders have admitted {euros(lowest)} to {euros(highest)}, and not "
+            f"{euros(price)}."
+        )
+    order = execution.buy_order
+    lacks = -change(execution, order, price).cash
+    available = lock_heads([order.cash_account_id])[order.cash_account_id].available
+    if lacks > available:
+        raise NotBusted(
+            f"The buyer has {euros(available)} available, and {euros(lacks)} more to "
+            "pay. Cancel the buyer's orders, or have cash deposited."
+        )
+
+
+def limits(execution: Execution) -> tuple[int, int]:
+    """From the lowest limit that the sell order has had to the buy order's highest."""
+    orders = [execution.sell_order_id, execution.buy_order_id]
+    [(lowest, highest)] = rows_of(LIMITS, orders)
+    return lowest, highest
+
+
+class Change(NamedTuple):
+    """Of an order's side by a bust, or by a correction: the fees that come back and
+    those that are due then, and what becomes of its available cash, cents."""
+
+    back: Fee
+    due: Fee
+    cash: int
+
+
+def change(execution: Execution, order: Order, price: int | None) -> Change:
+    is_sell, units = order.side == OrderSide.SELL, execution.quantity
+    sign, took = (1 if is_sell else -1), execution.aggressor == order.side
+    cash = sign * units * ((price or 0) - execution.price)
+    row = OrderFee.objects.select_related("tariff").filter(order=order).first()
+    if row is None:
+        return Change(NO_FEE, NO_FEE, cash)
+    fees, rest = row.so_far, order.limit_price * order.remaining
+    back = fees.bust(execution.price * units, took, is_sell)
+    due = NO_FEE if price is None else fees.fill(price * units, took, is_sell)
+    holds = 0 if is_sell or order.status != OrderStatus.OPEN else fees.held(rest)
+    return Change(back, due, cash + back.total - due.total + fees.reserved - holds)
 
 
 def price_before(execution: Execution, at: datetime) -> int | None:
@@ -140,7 +217,14 @@ def price_before(execution: Execution, at: datetime) -> int | None:
     return other.price if other.price != execution.price else None
 
 
+LIMITS = """
+    SELECT (SELECT min(price) FROM trading_orderevent WHERE order_id = %s
+            AND kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED')),
+        (SELECT max(price) FROM trading_orderevent WHERE order_id = %s
+            AND kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED'))
+"""
 UNDO = "SELECT * FROM trading_undo(%s, %s, %s, %s, %s)"
+CORRECT = "SELECT trading_correct(%s, %s, %s, %s, %s, %s)"
 
 
 class BustTrade:
@@ -156,6 +240,7 @@ class BustTrade:
             raise Superseded(str(error)) from None
         token, units = execution.token, execution.quantity
         value, price = execution.price * units, euros(execution.price)
+        corrected: int | None = request.content.get("price")
         at = f"{execution.at:%Y-%m-%d %H:%M:%S} UTC"
         rows = [
             *token_facts(token),
@@ -165,6 +250,10 @@ class BustTrade:
             ("Reason on the tape", "", request.content["reason"]),
             ("Trade stands", "yes", "no, busted"),
         ]
+        if corrected is not None:
+            rows.append(
+                ("Price of the new trade in its place", price, euros(corrected))
+            )
         links: dict[str, Model] = token_links(token) | {"Trade": execution}
         sides = (
             ("Buyer", execution.buyer_account, execution.buy_order, -1),
@@ -184,17 +273,21 @@ class BustTrade:
             links[side] = account
             held = int(balances.get(order.ledger_account_id, 0))
             cash = heads[order.cash_account_id].balance
-            back = refund(execution, order)
-            name = f"Units of the {side.lower()}"
-            rows.append((name, f"{held:,}", f"{held + sign * units:,}"))
+            back, due, _ = change(execution, order, corrected)
+            if corrected is None:
+                name = f"Units of the {side.lower()}"
+                rows.append((name, f"{held:,}", f"{held + sign * units:,}"))
             name = f"Cash of the {side.lower()}"
-            after = cash - sign * value + back.total
+            after = cash + back.total - due.total
+            after -= sign * (value - (corrected or 0) * units)
             rows.append((name, euros(cash), euros(after)))
-            if back.total:
-                said = f"{euros(back.net)} and {euros(back.vat)} VAT"
-                rows.append((f"Fees back to the {side.lower()}", "", said))
+            for fee, whose in ((back, "back to"), (due, "then due from")):
+                if fee.total:
+                    said = f"{euros(fee.net)} and {euros(fee.vat)} VAT"
+                    rows.append((f"Fees {whose} the {side.lower()}", "", said))
         entered = LedgerTransaction.objects.get(token=token, seq=execution.ledger_seq)
-        if restored := price_before(execution, entered.effective_at):
+        restored = corrected or price_before(execution, entered.effective_at)
+        if restored:
             rows.append(("Price of a unit", price, euros(restored)))
         final = "A bust is final; the trade stays on the tape, marked as busted."
         return Preview(
@@ -217,12 +310,13 @@ class BustTrade:
             content["reason"],
             request.filed_by.email or "",
             approved_by or "",
+            content.get("price"),
         )
 
     def execution(self, request: ApprovalRequest) -> Execution:
         content = request.content
         return Execution.objects.select_related(
-            "token__issuer", "buy_order", "sell_order",
+            "token__issuer", "token__market", "buy_order", "sell_order",
             "buyer_account__user", "buyer_account__partner",
             "seller_account__user", "seller_account__partner",
         ).get(token=content["token"], sequence=content["trade"])  # fmt: skip

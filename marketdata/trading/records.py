@@ -132,7 +132,8 @@ STATEMENTS = {
         ) placed ON TRUE
         LEFT JOIN LATERAL (
             SELECT e.kind, e.filled, e.remaining, e.value FROM trading_orderevent e
-            WHERE e.order_id = o.id AND e.at < %(begins)s AND e.kind <> 'TRADE_BUSTED'
+            WHERE e.order_id = o.id AND e.at < %(begins)s
+                AND e.kind NOT IN ('TRADE_BUSTED', 'TRADE_CORRECTED')
             ORDER BY e.number DESC LIMIT 1
         ) state ON TRUE
         WHERE there.is_of_the_day OR state.remaining > 0

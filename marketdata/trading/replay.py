@@ -76,7 +76,7 @@ class Replay:
 
     def follow(self, said: Said) -> str | None:
         """The error of an event, if any."""
-        if said.kind == Kind.TRADE_BUSTED:
+        if said.kind in (Kind.TRADE_BUSTED, Kind.TRADE_CORRECTED):
             return None
         if self.whole is not None:
             (came, taker, match), self.whole = self.whole, None

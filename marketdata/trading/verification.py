@@ -188,6 +188,22 @@ INVARIANTS = (
         """,
     ),
     Invariant(
+        "a correction is a trade of the orders and units of a trade busted with it",
+        """
+        SELECT count(*), count(*) FILTER (WHERE (b.ledger_seq + 1 = y.ledger_seq
+            AND b.at = y.at AND y.price <> x.price
+            AND (y.buy_order_id, y.sell_order_id, y.quantity)
+                = (x.buy_order_id, x.sell_order_id, x.quantity)
+            AND y.aggressor IS NOT DISTINCT FROM x.aggressor) IS NOT TRUE)
+        FROM trading_execution y
+        LEFT JOIN trading_execution x
+            ON x.token_id = y.token_id AND x.sequence = y.corrects
+        LEFT JOIN trading_bust b
+            ON b.token_id = y.token_id AND b.sequence = y.corrects
+        WHERE y.corrects IS NOT NULL
+        """,
+    ),
+    Invariant(
         "every trade has its two legs of units and its two legs of cash",
         """
         SELECT count(*), count(*) FILTER (WHERE 2 <> (
@@ -205,7 +221,8 @@ INVARIANTS = (
         """,
     ),
     Invariant(
-        "an order's filled units equal Σ its executions, within its limit",
+        "an order's filled units equal Σ its executions but corrections, within its "
+        "limit",
         """
         SELECT count(*), count(*) FILTER (WHERE (o.filled, o.filled_value)
                 <> (coalesce(x.units, 0), coalesce(x.cents, 0))
@@ -220,12 +237,14 @@ INVARIANTS = (
             GROUP BY o.id
         ) o
         LEFT JOIN (
-            SELECT id, sum(quantity) AS units, sum(price * quantity) AS cents,
+            SELECT id, sum(quantity) FILTER (WHERE corrects IS NULL) AS units,
+                sum(price * quantity) FILTER (WHERE corrects IS NULL) AS cents,
                 max(price) AS highest, min(price) AS lowest
             FROM (
-                SELECT buy_order_id AS id, price, quantity FROM trading_execution
+                SELECT buy_order_id AS id, price, quantity, corrects
+                FROM trading_execution
                 UNION ALL
-                SELECT sell_order_id, price, quantity FROM trading_execution
+                SELECT sell_order_id, price, quantity, corrects FROM trading_execution
             ) sides GROUP BY id
         ) x ON x.id = o.id
         """,
@@ -290,7 +309,7 @@ INVARIANTS = (
             AND e.number = o.last_event AND e.order_id = o.id
         LEFT JOIN (
             SELECT order_id, max(number) AS last FROM trading_orderevent
-            WHERE kind <> 'TRADE_BUSTED' GROUP BY order_id
+            WHERE kind NOT IN ('TRADE_BUSTED', 'TRADE_CORRECTED') GROUP BY order_id
         ) l ON l.order_id = o.id
         """,
     ),

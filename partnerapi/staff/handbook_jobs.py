@@ -346,9 +346,10 @@ JOBS: Mapping[str, Job] = {
             (
                 "Open the trade from its order or its market, and request the bust.",
                 "The token and the number of the trade are filled in.",
+                "For a correction, enter the price of the trade in its place.",
                 "The preview shows the units and the cash that go back.",
                 TWO,
-                "Both partners get an event.",
+                "Both partners get an event of the request, and one of the bust.",
             ),
         ),
         Job(

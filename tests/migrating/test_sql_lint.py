@@ -57,6 +57,8 @@ NAMES_LATER = {
     },
     # Which entries settle an auction.
     "register_broken_entries": {"trading_execution"},
+    # Both sides of a trade learn of the request.
+    "approvals_file_request": {"trading_announce_bust"},
     # What is recorded of an internal market.
     "marketdata_record": {"trading_judge_book"},
 }

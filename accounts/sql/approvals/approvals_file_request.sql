@@ -1,5 +1,5 @@
 -- Files a request of an active member of staff with the right to file its kind; it
--- expires within 31 days.
+-- expires within 31 days. Both sides of a trade learn of a request to bust it.
 -- called by: application
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.approvals_file_request(
@@ -27,6 +27,10 @@ BEGIN
         (id, kind, title, content, reason, filed_by_id, filed_at, expires_at)
     VALUES (request, wanted, name, said, why, filer, moment, until)
     RETURNING * INTO filed;
+    IF wanted = 'BUST' THEN
+        PERFORM trading_announce_bust((said ->> 'token')::uuid,
+            (said ->> 'trade')::bigint, (said ->> 'price')::bigint);
+    END IF;
     RETURN filed;
 END $$;
 REVOKE ALL ON FUNCTION public.approvals_file_request(uuid, text, jsonb, text, text, uuid,

@@ -4,8 +4,8 @@
 -- judged who asks. Judges accounts and their kinds, statuses, bank lines, withdrawals,
 -- assignments, reversals, balances and the time; where a head's last entry is later
 -- than `at`, the payments get its time.
--- called by: cash_book_statement, cash_move_receipt, offerings_settle, trading_settle,
---     trading_sweep, trading_undo, trading_write
+-- called by: cash_book_statement, cash_move_receipt, offerings_settle, trading_correct,
+--     trading_settle, trading_sweep, trading_undo, trading_write
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.cash_post(
     at timestamp with time zone, kinds text[], sources bigint[], targets bigint[],

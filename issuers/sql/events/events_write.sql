@@ -8,10 +8,10 @@
 -- called by: accounts_write, binds_end_grant, binds_enter, binds_grant, cash_tell,
 --     cash_tell_unassigned, events_announce_articles, events_article_changed,
 --     events_figures_changed, events_number, keys_enter, keys_narrow, offerings_tell,
---     offerings_tell_each, register_enter, trading_announce, trading_block,
---     trading_call, trading_change_phase, trading_indicate, trading_release,
---     trading_set_parameters, trading_settle, trading_tell_registers, trading_undo,
---     trading_write
+--     offerings_tell_each, register_enter, trading_announce, trading_announce_bust,
+--     trading_block, trading_call, trading_change_phase, trading_correct,
+--     trading_indicate, trading_release, trading_set_parameters, trading_settle,
+--     trading_tell_registers, trading_undo, trading_write
 -- locks: events by grants (advisory), events by grants (advisory, shared),
 --     issuers_eventhead (FOR NO KEY UPDATE)
 CREATE OR REPLACE FUNCTION public.events_write(

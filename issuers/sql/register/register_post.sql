@@ -1,7 +1,7 @@
 -- Writes the next entries, prices and reservations of ledgers at the present instant,
 -- as register_enter does, and judges them. The heads are locked.
--- called by: marketdata_price, offerings_settle, register_write, trading_undo,
---     trading_write
+-- called by: marketdata_price, offerings_settle, register_write, trading_correct,
+--     trading_undo, trading_write
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.register_post(
     at timestamp with time zone, entry_tokens uuid[], kinds text[], sources bigint[],

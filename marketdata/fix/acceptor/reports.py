@@ -132,9 +132,15 @@ REPORTS = """
         ORDER BY l.number DESC LIMIT 1
     ) s ON TRUE
     LEFT JOIN LATERAL (
-        SELECT sum(y.quantity) AS units, sum(y.quantity * y.price) AS value
+        -- A correction takes the place of the units.
+        SELECT sum(y.quantity) - coalesce(sum(z.quantity), 0) AS units,
+            sum(y.quantity * y.price) - coalesce(sum(z.quantity * z.price), 0) AS value
         FROM trading_bust c JOIN trading_execution y
             ON y.token_id = c.token_id AND y.sequence = c.sequence
+        LEFT JOIN trading_execution z ON z.token_id = c.token_id
+            AND z.ledger_seq = c.ledger_seq + 1 AND z.corrects = c.sequence
+            AND e.order_event >= c.event
+                + CASE WHEN y.buy_order_id = o.id THEN 2 ELSE 3 END
         WHERE c.token_id = e.token_id
             AND (y.buy_order_id = o.id AND c.event <= e.order_event
                 OR y.sell_order_id = o.id AND c.event + 1 <= e.order_event)

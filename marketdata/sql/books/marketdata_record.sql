@@ -1,7 +1,7 @@
 -- The one writer of books: appends changes and trades after `known`, derives levels,
 -- digests and snapshot, and refuses a crossed book. Returns no row where the log has
 -- moved on.
--- called by: application, trading_call, trading_open, trading_settle
+-- called by: application, trading_call, trading_correct, trading_open, trading_settle
 -- raises: restrict_violation
 -- locks: marketdata_orderbookhead (FOR NO KEY UPDATE)
 CREATE OR REPLACE FUNCTION public.marketdata_record(

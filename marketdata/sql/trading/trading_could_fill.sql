@@ -49,7 +49,7 @@ BEGIN
                         THEN 0 ELSE x.remaining END
                     FROM trading_orderevent x
                     WHERE x.order_id = q.id AND x.number < killed_event
-                        AND x.kind <> 'TRADE_BUSTED'
+                        AND x.kind NOT IN ('TRADE_BUSTED', 'TRADE_CORRECTED')
                     ORDER BY x.number DESC LIMIT 1) AS remaining
                 FROM trading_orderevent e
                 WHERE e.order_id = q.id AND e.number < killed_event

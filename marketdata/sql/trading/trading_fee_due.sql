@@ -1,7 +1,7 @@
 -- The fee of an order by its tariff, tax included, in cents: of the values of its fills,
 -- of which it made the market for `maker`, and of a rest of this value at the higher
 -- rate. Without any of them there is none.
--- called by: trading_charge, trading_undo
+-- called by: trading_charge, trading_correct, trading_undo
 CREATE OR REPLACE FUNCTION public.trading_fee_due(
     tariff trading_tariff, maker numeric, taker numeric, rest numeric
 )

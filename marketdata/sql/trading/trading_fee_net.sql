@@ -1,5 +1,5 @@
 -- The part of a fee that is not value added tax, in cents.
--- called by: trading_charge, trading_undo
+-- called by: trading_charge, trading_correct, trading_undo
 CREATE OR REPLACE FUNCTION public.trading_fee_net(total numeric, vat integer)
 RETURNS numeric LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, public, pg_temp

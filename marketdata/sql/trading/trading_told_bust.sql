@@ -1,5 +1,5 @@
 -- A bust undoes the entry and the payment of a trade, has an event of each order, and
--- uses an approval where policy asks for one.
+-- uses an approval where policy asks for one: of the price, too, if it is a correction.
 -- called by: triggers
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.trading_told_bust()
@@ -28,7 +28,10 @@ BEGIN
             USING ERRCODE = 'restrict_violation';
     END IF;
     used := approvals_use('BUST', jsonb_build_object('token', NEW.token_id,
-        'trade', NEW.sequence, 'reason', NEW.reason), NULL, NEW.token_id,
+        'trade', NEW.sequence, 'reason', NEW.reason) || coalesce((
+            SELECT jsonb_build_object('price', y.price) FROM trading_execution y
+            WHERE y.token_id = NEW.token_id AND y.ledger_seq = NEW.ledger_seq + 1
+                AND y.corrects = NEW.sequence), '{}'), NULL, NEW.token_id,
         NEW.ledger_seq);
     IF used IS NOT NULL AND NOT EXISTS (
         SELECT FROM accounts_approvalrequest r

@@ -4,7 +4,7 @@
 -- that of the last other trade that stands, where no price is newer. The commit uses an
 -- approval where policy asks for one. Returns the numbers of the entry and of the
 -- payment, the buyer's event, and its time.
--- called by: application
+-- called by: application, trading_correct
 -- raises: restrict_violation
 -- locks: accounts_cashhead (FOR NO KEY UPDATE), issuers_ledgeraccount (FOR SHARE),
 --     issuers_tokenledgerhead (FOR UPDATE), marketdata_orderbookhead (FOR NO KEY UPDATE)
@@ -189,7 +189,7 @@ BEGIN
         last_price = coalesce((SELECT x.price FROM trading_execution x
             WHERE x.token_id = of_token AND NOT EXISTS (SELECT FROM trading_bust b
                 WHERE b.token_id = x.token_id AND b.sequence = x.sequence)
-            ORDER BY x.sequence DESC LIMIT 1), m.last_price)
+            ORDER BY x.sequence DESC LIMIT 1), m.reference_price)
         WHERE m.token_id = of_token;
     PERFORM events_write(NULL, ARRAY[buy.partner_id, sell.partner_id],
         ARRAY['TRADE_BUSTED', 'TRADE_BUSTED'], ARRAY[buy.id, sell.id], NULL,

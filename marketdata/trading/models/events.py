@@ -20,6 +20,7 @@ class OrderEvent(models.Model):
     | ORDER_TRADED, one for each side | the trade's | after it |
     | ORDER_CANCELLED, ORDER_EXPIRED | null | as before |
     | TRADE_BUSTED, one for each side | the trade's | null |
+    | TRADE_CORRECTED, one for each side | those of the trade in its place | null |
     | PHASE_CHANGED | the reference price, null | null |
 
     `filled` and `remaining` are the order's units, `value` the euro cents that they
@@ -33,6 +34,7 @@ class OrderEvent(models.Model):
         ORDER_CANCELLED = "ORDER_CANCELLED", "Order cancelled"
         ORDER_EXPIRED = "ORDER_EXPIRED", "Order expired"
         TRADE_BUSTED = "TRADE_BUSTED", "Trade busted"
+        TRADE_CORRECTED = "TRADE_CORRECTED", "Trade corrected"
         PHASE_CHANGED = "PHASE_CHANGED", "Phase changed"
 
     pk = models.CompositePrimaryKey("token_id", "number")
@@ -73,6 +75,7 @@ class OrderEvent(models.Model):
                         "ORDER_CANCELLED",
                         "ORDER_EXPIRED",
                         "TRADE_BUSTED",
+                        "TRADE_CORRECTED",
                     ],
                     order__isnull=False,
                     phase__isnull=True,

@@ -47,6 +47,9 @@ class Execution(models.Model):
     cash_transaction = models.BigIntegerField()
     event = models.BigIntegerField(help_text="Event of the incoming order.")
     at = models.DateTimeField()
+    corrects = models.BigIntegerField(
+        null=True, help_text="The busted trade in whose place it was entered."
+    )
 
     fees: tuple[Fee, Fee] = NO_FEE, NO_FEE
     """Of the buyer and the seller, while the writer has it."""

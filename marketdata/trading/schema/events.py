@@ -79,13 +79,15 @@ FIELDS = {
     "execution": graphene.Field(
         Execution,
         resolver=read_executions,
-        description="For ORDER_TRADED and TRADE_BUSTED: your side of the trade.",
+        description="For ORDER_TRADED, TRADE_BUSTED and TRADE_BUST_REQUESTED: your "
+        "side of the trade.",
     ),
     "price": graphene.Field(
         Uint64,
         resolver=column("price"),
         description="For ORDER_ACCEPTED, ORDER_AMENDED and ORDER_ENDS_AT_OPENING: the "
         "limit price at the time. For ORDER_TRADED and TRADE_BUSTED: the trade price. "
+        "For TRADE_BUST_REQUESTED: the price of the trade that would take its place. "
         "For AUCTION_INDICATED, and MARKET_PHASE_CHANGED after an auction: the price "
         "of the auction, null if nothing trades. Euro cents.",
     ),
@@ -93,9 +95,9 @@ FIELDS = {
         Uint64,
         resolver=column("quantity"),
         description="For ORDER_ACCEPTED, ORDER_AMENDED and ORDER_ENDS_AT_OPENING: the "
-        "order's units at the time. For ORDER_TRADED and TRADE_BUSTED: the trade's "
-        "units. For AUCTION_INDICATED, and MARKET_PHASE_CHANGED after an auction: the "
-        "units that trade in it.",
+        "order's units at the time. For ORDER_TRADED, TRADE_BUSTED and "
+        "TRADE_BUST_REQUESTED: the trade's units. For AUCTION_INDICATED, and "
+        "MARKET_PHASE_CHANGED after an auction: the units that trade in it.",
     ),
     "remaining_quantity": graphene.Field(
         Uint64,

@@ -107,8 +107,12 @@ class TariffForm(OfToken):
 
 
 class BustForm(OfToken):
-    field_order = ["token", "trade"]
+    field_order = ["token", "trade", "price"]
     trade = WholeField(label="Trade", min_value=1, help_text="Trade number")
+    price = EurosField(
+        label="Price of the new trade, €", min_value=0, max_digits=14, required=False,
+        help_text="For a correction. Leave blank for a bust alone.",
+    )  # fmt: skip
 
     def content_and_title(self) -> tuple[Mapping[str, Any], str]:
         asked = self.cleaned_data
@@ -120,4 +124,6 @@ class BustForm(OfToken):
                 f"{token.symbol} has no trade {asked['trade']} on the internal market."
             )
             raise forms.ValidationError({"trade": said})
-        return bust_content(execution, asked["reason"]), bust_title(execution, token)
+        price = asked["price"]
+        content = bust_content(execution, asked["reason"], price)
+        return content, bust_title(execution, token, price)

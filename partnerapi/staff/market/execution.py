@@ -52,6 +52,11 @@ def show_execution(request: HttpRequest, pk: UUID, trade: int) -> HttpResponse:
             ("Seller’s", execution.sell_order),
         ],
         "bust": bust,
+        "correction": Execution.objects.filter(
+            token=pk, ledger_seq=bust.ledger_seq + 1, corrects=trade
+        ).first()
+        if bust
+        else None,
         "asked": [*asked[:1]],
         "ask_bust": bust is None
         and may_file(request.user, ApprovalKind.BUST)

@@ -163,6 +163,8 @@ class Model:
         self.terms, self.following = Terms(), Terms()
         self.reference = self.last = 100
         self.shows_book = True
+        self.limits: dict[int, list[int]] = {}
+        """All that an accepted order has had."""
         self.blocks: set[tuple[int, int | None]] = set()
         """Of a partner, or of one of its accounts."""
 
@@ -214,6 +216,7 @@ class Model:
         own = self.tariffs.get(PARTNERS[account], self.tariffs.get(None))
         self.sheets[number] = Sheet(own)
         of = (number, account, side, units, price, tif)
+        self.limits[number] = [price]
         return self.refusal(*of) or self.meet(*of)
 
     def meet(
@@ -412,6 +415,7 @@ class Model:
         if refusal:
             self.orders[number] = order
             return refusal
+        self.limits[number].append(price)
         if price == order.price and left <= order.left:
             order.left = left
             self.orders[number] = order
@@ -447,15 +451,42 @@ class Model:
             if self.terms.is_off(order.price, order.left, self.reference):
                 del self.orders[number]
 
-    def may_bust(self, trade: Trade) -> bool:
-        """Whether the seller has the cash, and the buyer the units, unreserved."""
+    def may_bust(self, trade: Trade, price: int | None) -> bool:
+        """Whether the seller has the cash, and the buyer the units, unreserved; for
+        a correction, also the cash that it takes."""
         buyer, seller = trade.accounts
         sheet = deepcopy(self.sheets[trade.orders[SELL]])
         back = sheet.bust(trade.value, trade.taker == SELL, SELL)
         free = self.cash[seller] - self.held_cash(seller)
         user = self.users[buyer]
         has_units = self.units[user] - self.held_units(user) >= trade.units
-        return free >= trade.value - back and has_units
+        if free < trade.value - back or not has_units:
+            return False
+        if price is None:
+            return True
+        highest, lowest = (self.limits[n] for n in trade.orders)
+        is_price = price * trade.units != trade.value
+        if not is_price or price % self.terms.tick(price):
+            return False
+        if not min(lowest) <= price <= max(highest):
+            return False
+        after = deepcopy(self)
+        after.correct(deepcopy(trade), price)
+        return after.cash[buyer] >= after.held_cash(buyer)
+
+    def correct(self, trade: Trade, price: int) -> None:
+        """Another trade takes its place: what its orders have filled stays as it is."""
+        self.bust(trade)
+        value = price * trade.units
+        for side, sign in ((BUY, 1), (SELL, -1)):
+            account, sheet = trade.accounts[side], self.sheets[trade.orders[side]]
+            fee = sheet.fill(value, trade.taker == side, side)
+            self.fees += fee
+            self.cash[account] -= sign * value + fee
+            self.units[self.users[account]] += sign * trade.units
+        of = (trade.orders, trade.accounts, trade.units, value, trade.taker)
+        self.trades.append(Trade(*of))
+        self.last = price
 
     def bust(self, trade: Trade) -> None:
         for side, sign in ((BUY, 1), (SELL, -1)):
@@ -466,7 +497,7 @@ class Model:
             self.units[self.users[account]] -= sign * trade.units
         trade.is_busted = True
         standing = [t.value // t.units for t in self.trades if not t.is_busted]
-        self.last = standing[-1] if standing else self.last
+        self.last = standing[-1] if standing else self.reference
 
     def suspend(self, account: int) -> None:
         """Orders of the user's other accounts stay, even if a rule now forbids them."""
@@ -829,17 +860,22 @@ class Both:
             return "nothing"
         number = self.random.choice(numbers)
         trade = model.trades[number - 1]
-        may, is_bound = model.may_bust(trade), model.frozen or model.most is not None
+        price = self.random.choice([None, None, 98, 99, 100, 101, 102])
+        may = model.may_bust(trade, price)
+        is_bound = model.frozen or model.most is not None
         try:
-            bust(self.token.pk, number, "why", asker(), "")
+            bust(self.token.pk, number, "why", asker(), "", price)
             is_busted = True
         except NotBusted:
             is_busted = False
         assert is_busted == may or is_bound and not is_busted, trade
         if not is_busted:
             return f"{number} stands"
-        model.bust(trade)
-        return f"{number}: {trade}"
+        if price is None:
+            model.bust(trade)
+        else:
+            model.correct(trade, price)
+        return f"{number} at {price}: {trade}"
 
     def block(self) -> str:
         from marketdata.trading import controls

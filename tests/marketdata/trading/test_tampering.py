@@ -181,6 +181,6 @@ def test_every_rule_is_judged(traded: Traded):
     as_committed()
     found = check_invariants(INVARIANTS)
     assert [finding for finding in found if finding.breaches] == []
-    rare = ("reversals", "auction")
+    rare = ("reversals", "auction", "correction")
     usual = [f for f in found if not any(word in f.rule for word in rare)]
     assert all(finding.figure for finding in usual)

@@ -92,6 +92,21 @@ def test_each_event_of_an_order_is_reported(trader: Trader, client: Client):
     assert all(m.get(97) == "" for m in told)
 
 
+def test_a_correction_is_reported_as_a_bust_and_a_trade(trader: Trader, client: Client):
+    placed(trader.token, sell(trader.seller, 3, 101))
+    placed(trader.token, buy(trader.buyer, 3, 105))
+    by = ("A mistake", "staff@example.com", "other@example.com")
+    bust(trader.token.pk, 1, *by, price=104)
+    told = take(client, 8)[2:]
+    assert [(m.get(150), m.get(527), m.get(31), m.get(14), m.get(6)) for m in told] == [
+        *[("F", "1", "1.01", "3", "1.010000")] * 2,
+        *[("H", "1", "1.01", "0", "0")] * 2,
+        *[("F", "2", "1.04", "3", "1.040000")] * 2,
+    ]
+    assert [m.get(39) for m in told] == ["2"] * 6
+    assert [m.get(851) for m in told[4:]] == ["2", "1"]
+
+
 def test_what_came_before_is_sent_where_it_is_requested(
     trader: Trader, start_acceptor: Callable[..., Acceptor]
 ):
