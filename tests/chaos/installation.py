@@ -12,7 +12,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import django
@@ -139,8 +139,10 @@ class Web:
 
 
 @contextlib.contextmanager
-def breakable_installation() -> Iterator[tuple[Processes, Database]]:
-    """Servers, settings and an empty, migrated database; budgets never run out."""
+def breakable_installation(
+    make_tables: Callable[[], None] = migrate,
+) -> Iterator[tuple[Processes, Database]]:
+    """Servers, settings and a database with empty tables; budgets never run out."""
     remove_leftovers()
     os.environ |= SETTINGS | dict.fromkeys(BUDGETS, UNLIMITED)
     os.environ |= {
@@ -155,7 +157,7 @@ def breakable_installation() -> Iterator[tuple[Processes, Database]]:
             let_owner_test(os.environ["DATABASE_OWNER_URL"])
             check_durable()
             django.setup()
-            migrate()
+            make_tables()
             close_connection()
             yield processes, Database(directory, processes)
             close_connection()

@@ -28,6 +28,7 @@ import psycopg
 from rich.console import Console
 from rich.table import Table
 
+from partnerapi.management.commands.migrate import Command as Migrate
 from partnerapi.sandbox.run.processes import RunError
 from tests.benchmarks.yardstick import Pace, yardstick
 from tests.chaos.asking import READ, Answer, Asking, post
@@ -42,6 +43,7 @@ from tests.chaos.releases import (
     populate,
     serving,
 )
+from tests.waiting import until
 
 CLIENTS = 20
 LOOK_SECONDS = 0.1
@@ -79,6 +81,8 @@ KEEP = "--keep-release-before"
 
 Name = tuple[str, str]
 """App and name of a migration."""
+KINDS = 5
+"""Of requests that clients send."""
 
 
 @dataclass
@@ -133,7 +137,14 @@ class Clients(Asking):
     def __init__(self, port: int, world: dict[str, Any], per_second: float) -> None:
         self.port, self.world, self.per_second = port, world, per_second
         self.answers: list[Answer] = []
+        # When the last request of each kind that was answered began.
+        self.begun: dict[int, float] = {}
         super().__init__(partial(self.ask, n) for n in range(CLIENTS))
+
+    def gone_on(self, since: float) -> bool:
+        """Whether a request of each kind was sent and answered since."""
+        begun = [*self.begun.values()]
+        return len(begun) == KINDS and min(begun) >= since
 
     def ask(self, number: int) -> None:
         issuers = self.world["issuers"]
@@ -144,41 +155,42 @@ class Clients(Asking):
                 return
             body: dict[str, Any]
             # So that few requests, too, are of all kinds.
-            kind = turn + number % 4
-            match kind % 8:
-                case 0 | 4:
-                    body = self.change(number, kind)
-                case 1 | 5:
+            match kind := (turn + number) % KINDS:
+                case 0:
+                    body = self.change(number, turn)
+                case 1:
                     body = {"query": READ}
                 case 2:
                     body = {"query": ISSUERS}
-                case 3 | 6:
+                case 3:
                     issuer = f"Issuer|{issuers[number % len(issuers)]}"
                     body = {"query": SHAREHOLDERS, "variables": {"id": issuer}}
                 case _:
                     issuer = f"Issuer|{issuers[number % len(issuers)]}"
                     body = {"query": TABLE, "variables": {"id": issuer}}
             client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-            self.answers.append(post(client, self.world["token"], body))
+            answer = post(client, self.world["token"], body)
+            self.answers.append(answer)
+            self.begun[kind] = max(answer.at, self.begun.get(kind, 0.0))
 
-    def change(self, number: int, kind: int) -> dict[str, Any]:
-        status = ("SUSPENDED", "ACTIVE")[kind // 4 % 2]
+    def change(self, number: int, turn: int) -> dict[str, Any]:
+        status = ("SUSPENDED", "ACTIVE")[turn // KINDS % 2]
         account = f"Account|{self.world['accounts'][number]}"
         variables = {"input": {"accountID": account, "status": status}}
         return {"query": CHANGE, "variables": variables}
 
-    def wait(self) -> None:
-        """Until it answers."""
-        while not any(answer.code == "200" for answer in self.answers):
-            time.sleep(0.05)
+
+def tables_before() -> None:
+    """Make those of the release before, of which later ones make the next."""
+    for app, name in BEFORE.items():
+        migrate(app, name)
 
 
 def new_migrations() -> list[Name]:
     """Those of our apps that the release before does not have, in their order."""
-    from django.db import connections
     from django.db.migrations.loader import MigrationLoader
 
-    graph = MigrationLoader(connections["default"], ignore_no_migrations=True).graph
+    graph = MigrationLoader(None, ignore_no_migrations=True).graph
     plan: dict[Name, None] = {}
     for leaf in sorted(graph.leaf_nodes()):
         plan |= dict.fromkeys(graph.forwards_plan(leaf))
@@ -187,10 +199,23 @@ def new_migrations() -> list[Name]:
     ]
 
 
-def migrate(app: str, name: str) -> None:
+class Told(Migrate):
+    """`migrate`, and a callback for what it does with each migration."""
+
+    def __init__(self, told: Callable[..., None]) -> None:
+        super().__init__()
+        self.told = told
+
+    def migration_progress_callback(self, *said: Any) -> None:
+        self.told(*said)
+
+
+def migrate(
+    app: str, name: str, told: Callable[..., None] = lambda *said: None
+) -> None:
     from django.core.management import call_command
 
-    call_command("migrate", app, name, skip_checks=True, verbosity=0)
+    call_command(Told(told), app, name, skip_checks=True, verbosity=0)
     close_connection()
 
 
@@ -202,34 +227,59 @@ def before(migration: Name) -> str:
     return max(one for its, one in known_migrations() if its == app and one < name)
 
 
-def outcome(
-    what: str,
-    did: Callable[[], object],
-    clients: list[Clients],
-    writers: list[Writer],
-    locks: LockWatch,
-    settle: float,
-) -> Outcome:
-    """Do it, and see what was asked meanwhile and `settle` seconds after it."""
-    begun = time.monotonic()
-    did()
-    ended = time.monotonic()
-    time.sleep(settle)
+class Watch:
+    """Records what is asked and written while something happens, and soon after."""
 
-    def meanwhile(answers: list[Answer]) -> list[Answer]:
-        return [answer for answer in answers if answer.at + answer.seconds >= begun]
+    def __init__(
+        self, locks: LockWatch, settle: float, found: Callable[[Outcome], None]
+    ) -> None:
+        self.locks, self.settle, self.found = locks, settle, found
+        self.clients: list[Clients] = []
+        self.writers: list[Writer] = []
+        self.begun: dict[str, float] = {}
+        self.seen_until = time.monotonic()
 
-    asked = meanwhile([*chain.from_iterable(one.answers for one in clients)])
-    written = meanwhile([*chain.from_iterable(one.answers() for one in writers)])
-    return Outcome(
-        what,
-        ended - begun,
-        dict(Counter(answer.code for answer in asked)),
-        max((answer.seconds for answer in asked), default=0.0),
-        locks.longest(begun),
-        dict(Counter(answer.code for answer in written)),
-        max((answer.seconds for answer in written), default=0.0),
-    )
+    def see(self, what: str, did: Callable[[], object]) -> None:
+        self.begun[what] = time.monotonic()
+        did()
+        self.ended(what)
+
+    def told(self, action: str, migration: Any = None, *_: object) -> None:
+        """What `migrate` does: each migration is seen, however often it is tried."""
+        if migration is None:
+            return
+        app, name = migration.app_label, migration.name
+        back = action.startswith("unapply")
+        what = f"back to {app}.{before((app, name))}" if back else f"{app}.{name}"
+        if action.endswith("start"):
+            self.begun.setdefault(what, time.monotonic())
+        else:
+            self.ended(what)
+
+    def ended(self, what: str) -> None:
+        """It has happened: wait until all have gone on, and `settle` seconds."""
+        ended = time.monotonic()
+        time.sleep(self.settle)
+        for one in (*self.clients, *self.writers):
+            until(partial(one.gone_on, ended), lambda: f"{what}: nothing goes on")
+        since, self.seen_until = self.seen_until, time.monotonic()
+
+        def meanwhile(answers: list[Answer]) -> list[Answer]:
+            return [one for one in answers if one.at + one.seconds >= since]
+
+        asked = meanwhile([*chain.from_iterable(one.answers for one in self.clients)])
+        written = meanwhile([*chain.from_iterable(w.answers() for w in self.writers)])
+        self.found(
+            Outcome(
+                what,
+                ended - self.begun.pop(what),
+                dict(Counter(answer.code for answer in asked)),
+                max((answer.seconds for answer in asked), default=0.0),
+                self.locks.longest(since),
+                dict(Counter(answer.code for answer in written)),
+                max((answer.seconds for answer in written), default=0.0),
+            )
+        )
 
 
 def upgrade(
@@ -241,11 +291,14 @@ def upgrade(
     seconds: float,
     busy: bool,
     logs: Path,
-) -> Iterator[Outcome]:
+    found: Callable[[Outcome], None],
+) -> None:
     """Upgrade and go back, and see what clients of the release before are answered.
 
     It ends with the upgrade.
     """
+    lasts = dict(names)
+    firsts = dict(reversed(names))
     with (
         serving(old, logs / "old.log", busy) as port,
         Clients(port, world, per_second) as clients,
@@ -253,32 +306,32 @@ def upgrade(
         Writer(old, ORDERS, world["market"], logs / "orders.log") as orders,
         LockWatch() as locks,
     ):
-        clients.wait()
-        watched = partial(outcome, locks=locks, settle=seconds / 10)
-        say = partial(watched, clients=[clients], writers=[entries, orders])
-        yield say("nothing happens", partial(time.sleep, seconds))
-        for app, name in names:
-            yield say(f"{app}.{name}", partial(migrate, app, name))
-        yield say("rights are granted", partial(grant, next_, KEEP))
+        watch = Watch(locks, seconds / 10, found)
+        watch.clients, watch.writers = [clients], [entries, orders]
+        watch.see("nothing happens", partial(time.sleep, seconds))
+        # As a release does it, in one run: the last of each app brings all before it.
+        for app, name in lasts.items():
+            what = f"all of migrate {app}"
+            watch.see(what, partial(migrate, app, name, watch.told))
+        watch.see("rights are granted", partial(grant, next_, KEEP))
         with (
             serving(next_, logs / "new.log", busy) as port,
             Clients(port, world, per_second) as news,
             Writer(next_, ENTRIES, world["ledger"], logs / "new-entries.log") as new,
             Writer(next_, ORDERS, world["market"], logs / "new-orders.log") as placed,
         ):
-            news.wait()
-            both = partial(
-                watched,
-                clients=[clients, news],
-                writers=[entries, orders, new, placed],
+            watch.clients, watch.writers = (
+                [clients, news],
+                [entries, orders, new, placed],
             )
-            yield both("both releases serve", partial(time.sleep, seconds))
-        for app, name in reversed(names):
-            last = before((app, name))
-            yield say(f"back to {app}.{last}", partial(migrate, app, last))
-        yield say("rights are granted again", partial(grant, old))
-    # Again, and no one looks: the last of each app brings those before it.
-    for app, name in dict(names).items():
+            watch.see("both releases serve", partial(time.sleep, seconds))
+        watch.clients, watch.writers = [clients], [entries, orders]
+        for app, name in firsts.items():
+            what = f"all of migrate {app} back"
+            watch.see(what, partial(migrate, app, before((app, name)), watch.told))
+        watch.see("rights are granted again", partial(grant, old))
+    # Again, and no one looks.
+    for app, name in lasts.items():
         migrate(app, name)
     grant(next_)
 
@@ -379,28 +432,32 @@ def measure(
     old = code_before(names, directory / "release-before")
     between = code_before(later, directory / "release-between")
     recent = code_before(last, directory / "release-recent")
-    for app, name in BEFORE.items():
-        migrate(app, name)
     grant(old)
     began = time.monotonic()
     world = populate(old, CLIENTS, rows)
     with psycopg.connect(os.environ["DATABASE_OWNER_URL"], autocommit=True) as owner:
         owner.execute(TRANSFERS_ALONE)
     note.print(f"{rows} rows a table, written in {time.monotonic() - began:.0f} s")
-    outcomes = []
-    for found in chain.from_iterable(
-        upgrade(*releases, world, per_second, seconds, busy, directory)
-        for releases in (
-            (old, between, first),
-            (between, recent, later),
-            (recent, ROOT, last),
-        )
-    ):
+    outcomes: list[Outcome] = []
+
+    def found(one: Outcome) -> None:
         note.print(
-            f"{found.what}: {found.seconds:.1f} s, slowest {found.slowest:.2f} s, "
-            f"held up {found.held:.2f} s, {found.codes}, {found.entries}"
+            f"{one.what}: {one.seconds:.1f} s, slowest {one.slowest:.2f} s, "
+            f"held up {one.held:.2f} s, {one.codes}, {one.entries}"
         )
-        outcomes.append(found)
+        outcomes.append(one)
+
+    for releases in (
+        (old, between, first),
+        (between, recent, later),
+        (recent, ROOT, last),
+    ):
+        upgrade(*releases, world, per_second, seconds, busy, directory, found)
+    seen = Counter(one.what for one in outcomes)
+    for app, name in names:
+        for what in (f"{app}.{name}", f"back to {app}.{before((app, name))}"):
+            if seen[what] != 1:
+                raise RunError(f"{what} was seen {seen[what]} times")
     return outcomes, wrong_totals()
 
 
@@ -459,7 +516,7 @@ def main(pace: Pace) -> None:
     options = parser.parse_args()
     note = Console(stderr=True)
     try:
-        with breakable_installation() as (_, database):
+        with breakable_installation(tables_before) as (_, database):
             outcomes, wrong = measure(
                 options.rows,
                 options.per_second,

@@ -102,6 +102,8 @@ class Writer:
 
     def __init__(self, code: Path, program: str, given: list[Any], log: Path) -> None:
         self.log = log
+        self.read = 0
+        self.known: list[Answer] = []
         with log.open("wb") as output:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", program, *map(str, given)],
@@ -125,8 +127,16 @@ class Writer:
         """
         if self.process.poll() is not None:
             raise RunError(f"the writer of {self.log} has ended; see standard error")
-        whole = self.log.read_text().rpartition("\n")[0]
-        return [Answer(*json.loads(line)) for line in whole.splitlines()]
+        with self.log.open() as log:
+            log.seek(self.read)
+            whole, end, _ = log.read().rpartition("\n")
+        self.read += len(whole) + len(end)
+        self.known += [Answer(*json.loads(line)) for line in whole.splitlines()]
+        return self.known
+
+    def gone_on(self, since: float) -> bool:
+        """Whether it has written something since, from the beginning."""
+        return any(answer.at >= since for answer in self.answers()[-2:])
 
 
 WRITES = """

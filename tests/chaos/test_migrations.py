@@ -22,7 +22,7 @@ def test_the_release_before_serves_while_the_next_one_is_migrated(
     run: Callable[..., dict[str, Any]],
 ):
     # How long the answers take, the command judges on a quiet machine.
-    size = ("--rows", "2000", "--per-second", "16", "--seconds", "1")
+    size = ("--rows", "2000", "--per-second", "40", "--seconds", "1")
     report = run("migrations", *size, "--busy")
     usual, *others = report["outcomes"]
     assert usual["codes"]["200"] > 0
