@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import pytest
 from marketdata.fix.conformance.rulebook import Part
 from marketdata.fix.downloads import conformance_program
 from tests.marketdata.fix.interop.programs import HERE, rules_of, verdicts_of
-from tests.system import bare_environment, free_port
+from tests.system import System, bare_environment, free_port
 from tests.waiting import PATIENCE_SECONDS, PROGRAM_SECONDS
 
 BROKEN = {
@@ -109,6 +110,13 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("conformance") / "conformance.py"
     path.write_text(conformance_program())
     return path
+
+
+@pytest.fixture(autouse=True)
+def trades_anew(running_system: System) -> Iterator[None]:
+    """Other tests need the market CONTINUOUS: its halt has ended with a call."""
+    yield
+    running_system.end_call(SYMBOL)
 
 
 def test_a_good_program_is_certified(
