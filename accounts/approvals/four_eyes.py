@@ -19,7 +19,7 @@ from uuid_utils.compat import uuid7
 
 from accounts.approvals.models import ApprovalDecision, ApprovalRequest
 from accounts.people.models import User
-from partnerapi.core.database import execute, fetch, value_of
+from partnerapi.core.database import constraint_of, execute, fetch, value_of
 
 LIFETIME = timedelta(days=7)
 
@@ -239,11 +239,15 @@ def carrying(requests: Iterable[UUID]) -> Iterator[None]:
             execute(CARRY, [ids])
             yield
     except IntegrityError as error:
-        if "approval" not in str(error):
+        if constraint_of(error) not in REFUSALS:
             raise
         raise NotApproved(sentence(error)) from None
 
 
+EXECUTED = "accounts_approvaloutcome_pkey"
+DECIDED = "accounts_approvaldecision_pkey"
+REFUSALS = {"second_person_approves", EXECUTED}
+"""The constraints that an action without its approval breaks."""
 CARRY = """
     SELECT set_config('partnerapi.approvals', concat_ws(',', nullif(
         current_setting('partnerapi.approvals', TRUE), ''), nullif(%s::text, '')), TRUE)
@@ -271,8 +275,9 @@ def overtake(request: ApprovalRequest, why: str) -> None:
 
 
 def sentence(error: IntegrityError) -> str:
-    if "accounts_approvaldecision_pkey" in str(error):
+    broken = constraint_of(error)
+    if broken == DECIDED:
         return "Another person has already decided this request."
-    if "accounts_approvaloutcome_pkey" in str(error):
+    if broken == EXECUTED:
         return "This request has already been executed."
     return str(error).splitlines()[0]

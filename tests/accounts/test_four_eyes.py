@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import Permission
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -36,6 +36,7 @@ from issuers.register.approvals import (
 from issuers.register.ledger import Entry, Kind
 from issuers.register.models import LedgerTransaction, TokenPrice
 from issuers.register.reasons import ReasonCode
+from partnerapi.core.database import execute
 from partnerapi.staff.approvals.kinds import KINDS
 from tests.accounts.approval_race import Race
 from tests.issuers.register import empty_token, new_issuer, people
@@ -134,6 +135,16 @@ def test_an_approved_request_is_executed_once(asked, mint, ben, token):
     with pytest.raises(NotApproved), carrying([asked.pk]):
         ledger.record([mint], "ana")
     assert entries() == 1
+
+
+def test_only_what_lacks_an_approval_is_said_to_lack_one(asked):
+    """By the rule that is broken, whatever the texts of others have in them."""
+    for rule in ("", ", CONSTRAINT = 'request_expires_later'"):
+        with pytest.raises(IntegrityError), carrying([asked.pk]):
+            execute(
+                "DO $$ BEGIN RAISE EXCEPTION 'No approval is lacking'"
+                f" USING ERRCODE = 'restrict_violation'{rule}; END $$"
+            )
 
 
 def test_nobody_decides_what_they_filed_whatever_the_way(asked, ana, token):

@@ -25,13 +25,15 @@ BEGIN
             RAISE EXCEPTION '% cannot decide a request before % UTC: someone else '
                 'changed their access less than 24 hours earlier. See Changes of staff.',
                 person, to_char(until AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS')
-                USING ERRCODE = 'restrict_violation';
+                USING ERRCODE = 'restrict_violation',
+                    CONSTRAINT = 'second_person_approves';
         ELSIF until IS NOT NULL THEN
             RAISE EXCEPTION 'This request cannot be approved before % UTC: someone else '
                 'changed the access of %, who filed it, less than 24 hours earlier. '
                 'See Changes of staff.',
                 to_char(until AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS'), person
-                USING ERRCODE = 'restrict_violation';
+                USING ERRCODE = 'restrict_violation',
+                    CONSTRAINT = 'second_person_approves';
         END IF;
     END LOOP;
 END $$;

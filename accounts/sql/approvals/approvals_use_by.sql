@@ -29,7 +29,7 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION 'This needs the member of staff that filed its approval and may '
             'file it now, or that decided it: % %.', wanted, actor
-            USING ERRCODE = 'restrict_violation';
+            USING ERRCODE = 'restrict_violation', CONSTRAINT = 'second_person_approves';
     END IF;
     RETURN decider;
 END $$;

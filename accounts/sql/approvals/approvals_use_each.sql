@@ -30,7 +30,9 @@ BEGIN
             RETURN NULL;
         END IF;
         RAISE EXCEPTION 'This needs an approval by a second person that has not '
-            'expired, was not used and says the same: % %.', wanted, left(said::text, 400) USING ERRCODE = 'restrict_violation';
+            'expired, was not used and says the same: % %.', wanted,
+            left(said::text, 400)
+            USING ERRCODE = 'restrict_violation', CONSTRAINT = 'second_person_approves';
     END IF;
     INSERT INTO accounts_approvaloutcome
         (request_id, is_executed, detail, token_id, number)

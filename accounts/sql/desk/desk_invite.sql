@@ -20,17 +20,19 @@ BEGIN
         NULL, NULL, NULL);
     IF used IS NULL THEN
         RAISE EXCEPTION 'An invitation to a desk always needs an approval by a second '
-            'person.' USING ERRCODE = 'restrict_violation';
+            'person.'
+            USING ERRCODE = 'restrict_violation', CONSTRAINT = 'second_person_approves';
     END IF;
     PERFORM FROM accounts_user u
         WHERE u.is_staff AND desk_mailbox(u.email) = desk_mailbox(mailbox);
     IF FOUND THEN
         RAISE EXCEPTION 'This approval is for an address of a member of staff, who cannot '
-            'use the desk of a partner: %.', mailbox USING ERRCODE = 'restrict_violation';
+            'use the desk of a partner: %.', mailbox
+            USING ERRCODE = 'restrict_violation', CONSTRAINT = 'second_person_approves';
     END IF;
     IF NOT granted <@ ARRAY(SELECT s.name::text FROM accounts_keyscope s) THEN
         RAISE EXCEPTION 'This approval names a scope that is unknown: %.', granted
-            USING ERRCODE = 'restrict_violation';
+            USING ERRCODE = 'restrict_violation', CONSTRAINT = 'second_person_approves';
     END IF;
     UPDATE accounts_deskmember m SET ended_at = clock_timestamp(), ended_by = 'expiry'
         WHERE m.partner_id = partner AND m.email = mailbox AND m.ended_at IS NULL

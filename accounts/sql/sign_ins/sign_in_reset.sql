@@ -15,7 +15,8 @@ BEGIN
         NULL);
     IF used IS NULL THEN
         RAISE EXCEPTION 'The reset of a sign-in always needs an approval by a second '
-            'person.' USING ERRCODE = 'restrict_violation';
+            'person.'
+            USING ERRCODE = 'restrict_violation', CONSTRAINT = 'second_person_approves';
     END IF;
     DELETE FROM accounts_recoverycode c WHERE c.person_id = person;
     DELETE FROM otp_totp_totpdevice d WHERE d.user_id = person;
