@@ -144,7 +144,7 @@ class AccountStatusChangeAdmin(ReadOnly, OwnPage, AccountSearchAdmin):
         "reason",
     ]  # fmt: skip
     list_select_related = ["account__user", "account__partner"]
-    list_filter = ["status", "is_staff", "account__partner"]
+    list_filter = ["account__partner"]
     account_field = "account"
     search_fields = user_columns("account__user__")
     person = "account__user_id"

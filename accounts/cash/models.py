@@ -80,6 +80,13 @@ class CashAccount(models.Model):
                 name="cash_account_of_the_platform_is_one_of_its_kind",
             ),
         ]
+        indexes = [
+            models.Index(
+                fields=["kind", "id"],
+                condition=~Q(kind="CLIENT"),
+                name="cash_account_by_kind",
+            )
+        ]
 
     def __str__(self):
         return str(self.account) if self.account_id else self.get_kind_display()

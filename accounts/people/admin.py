@@ -71,8 +71,9 @@ class UserAdmin(OwnPage, PrefixSearchAdmin, ProtectedAdmin, AuthUserAdmin):
         "display_name", "type", "email", "country", "is_staff", "created_at"
     ]  # fmt: skip
     list_select_related = ["country"]
-    list_filter = ["type", "legal_form", "is_staff", "is_active"]
+    list_filter = ["type", "is_staff", "is_active"]
     search_fields = user_columns()
+    person = "pk"
     phrase_fields = ("company_name",)
     search_help_text = "Beginning of an email address, a name or a company name"
     ordering = ["-id"]

@@ -237,11 +237,23 @@ class User(AbstractBaseUser, PermissionsMixin):
         # Staff search these from the beginning, ignoring case and accents. The
         # previous release searches by the upper case.
         indexes = [
-            models.Index(
-                OpClass(function(field), "text_pattern_ops"), name=f"user_{field}_{end}"
-            )
-            for function, end in ((Upper, "prefix"), (Folded, "folded"))
-            for field in ("first_name", "last_name", "company_name")
+            *(
+                models.Index(
+                    OpClass(function(field), "text_pattern_ops"),
+                    name=f"user_{field}_{end}",
+                )
+                for function, end in ((Upper, "prefix"), (Folded, "folded"))
+                for field in ("first_name", "last_name", "company_name")
+            ),
+            # Of a list of users, filtered: there are few of each.
+            *(
+                models.Index(fields=["id"], condition=condition, name=f"user_{name}")
+                for name, condition in (
+                    ("staff", Q(is_staff=True)),
+                    ("inactive", Q(is_active=False)),
+                    ("company", Q(type="COMPANY")),
+                )
+            ),
         ]
 
     def __str__(self):

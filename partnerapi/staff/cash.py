@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
-from accounts.cash.models import BankStatement, CashAccount, CashHead
+from accounts.cash.models import BankStatement, CashAccount
 from partnerapi.core.money import euros
 from partnerapi.staff.charts import Chart, Mark, Series, day_ticks, last_days, over_time
 
@@ -22,15 +22,18 @@ def show_cash(request: HttpRequest) -> HttpResponse:
     if not request.user.has_perm("accounts.view_bankstatement"):
         raise PermissionDenied
     at = timezone.now()
-    heads = CashHead.objects.exclude(kind=CashAccount.Kind.CLIENT)
-    own = {head.kind: head for head in heads.select_related("cash_account")}
+    kinds = CashAccount.Kind
+    accounts = CashAccount.objects.filter(
+        kind__in=[kinds.BANK, kinds.FEES, kinds.SUSPENSE]
+    ).select_related("head")
+    own = {account.kind: account.head for account in accounts}
     context: dict[str, Any] = admin.site.each_context(request) | {
         "title": "Cash and the bank",
         # What lies in the bank is owed to clients and to suspense.
-        "booked": euros(-own[CashAccount.Kind.BANK].balance),
-        "suspense": euros(own[CashAccount.Kind.SUSPENSE].balance),
-        "suspense_id": own[CashAccount.Kind.SUSPENSE].pk,
-        "fees": euros(own[CashAccount.Kind.FEES].balance),
+        "booked": euros(-own[kinds.BANK].balance),
+        "suspense": euros(own[kinds.SUSPENSE].balance),
+        "suspense_id": own[kinds.SUSPENSE].pk,
+        "fees": euros(own[kinds.FEES].balance),
         "chart": by_day(at),
     }
     return TemplateResponse(request, "admin/cash.html", context)

@@ -44,6 +44,7 @@ INLINED = {
     "register_chain",
     "register_entry_detail",
     "register_price_detail",
+    "search_fold",
 }
 """They become part of their callers' statements, and name all by its schema."""
 WRONG_CHECK_DIGIT = "FR0000120272"

@@ -36,6 +36,7 @@ INLINED = {
     "register_price_detail": "twice a price",
     "register_api_time": "up to four times a line",
     "register_chain": "once a line of an entry",
+    "search_fold": "for each name of a search; a call of it takes a multiple",
 }
 """Functions without a setting, and why: each name in them has its schema."""
 NAMES_LATER = {

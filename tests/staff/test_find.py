@@ -183,7 +183,8 @@ def test_names_without_accents_are_read_by_an_index(world: World, column: str):
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
     plan = User.objects.filter(**{f"{column}__folded__startswith": "Gárcí"}).explain()
-    assert f"Index Cond: ((search_fold(({column})::text) ~>=~ 'garci'" in plan
+    assert f"Index Scan using user_{column}_folded" in plan
+    assert "~>=~ 'garci'" in plan
 
 
 def test_an_applicant_is_found_by_what_the_partner_said(world: World, staff):

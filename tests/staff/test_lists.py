@@ -73,7 +73,7 @@ def test_a_long_list_says_that_there_are_more(world: World, staff, monkeypatch):
     "path",
     [
         "issuers/legacyshareholder", "accounts/account", "accounts/accountstatuschange",
-        "accounts/userholder",
+        "accounts/userholder", "accounts/user",
     ],
 )  # fmt: skip
 def test_rows_of_a_person_are_found_by_the_persons_id(

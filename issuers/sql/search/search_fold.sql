@@ -2,12 +2,12 @@
 -- called by: anyone, search_terms
 CREATE OR REPLACE FUNCTION public.search_fold(said text)
 RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, public, pg_temp
 AS $$
-    SELECT btrim(regexp_replace(
-        replace(replace(replace(replace(
-            translate(
-                lower(regexp_replace(
+    SELECT pg_catalog.btrim(pg_catalog.regexp_replace(
+        pg_catalog.replace(pg_catalog.replace(
+        pg_catalog.replace(pg_catalog.replace(
+            pg_catalog.translate(
+                pg_catalog.lower(pg_catalog.regexp_replace(
                     normalize(said, NFKD), '[\u0300-\u036f]', '', 'g')),
                 'øłđðıħ', 'olddih'),
             'ß', 'ss'), 'æ', 'ae'), 'œ', 'oe'), 'þ', 'th'),
