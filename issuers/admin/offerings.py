@@ -8,9 +8,10 @@ from partnerapi.core.backoffice import ListWithActions, OwnPage, ReadOnlyAdmin, 
 
 @admin.register(Offering)
 class OfferingAdmin(ListWithActions, OwnPage, ReadOnlyAdmin):
-    """`offering draft` drafts them. Two people decide on each step."""
+    """Staff draft them from the page of a token. Two people decide on each step."""
 
     own_page = "offering"
+    empty_hint = "Draft one from the page of a token."
 
     list_display = [
         "token", "status", "rule", "each", "minimum_units", "maximum_units",

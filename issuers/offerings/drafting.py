@@ -1,11 +1,12 @@
 """The terms of an offering, and its draft, which partners do not see."""
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from uuid_utils.compat import uuid7
 
 from issuers.models.tokens import Token
@@ -15,6 +16,7 @@ from issuers.offerings.models import (
     Offering,
     UnitSource,
 )
+from partnerapi.core.database import constraint_of
 
 
 class OfferingTerms(NamedTuple):
@@ -67,19 +69,55 @@ def terms_of(offering: Offering) -> OfferingTerms:
     )
 
 
+class TermsRefused(Exception):
+    """The terms contradict each other; the message says how."""
+
+
 def draft(
     token: Token, terms: OfferingTerms, actor: str, offering: UUID | None = None
 ) -> Offering:
     """Write a draft, or replace one; `actor` may ask for offerings.
 
     Raises:
-        IntegrityError: the terms contradict each other.
+        TermsRefused
     """
+    if not has_its_prices(terms):
+        raise TermsRefused(f"Not drafted: {CONTRADICTIONS[OF_PRICES]}.")
     drafted: Offering
     arguments = [actor, offering or uuid7(), token.pk, json.dumps(terms.content())]
-    with transaction.atomic():
-        [drafted] = Offering.objects.raw(DRAFT, arguments)
+    try:
+        with transaction.atomic():
+            [drafted] = Offering.objects.raw(DRAFT, arguments)
+    except IntegrityError as error:
+        broken = constraint_of(error)
+        if broken is None:
+            raise TermsRefused(str(error).splitlines()[0]) from None
+        why = CONTRADICTIONS.get(broken, broken.replace("_", " "))
+        raise TermsRefused(f"Not drafted: {why}.") from None
     return drafted
 
 
+def has_its_prices(terms: OfferingTerms) -> bool:
+    """Whether the terms have a price, or the bounds of a book, as their rule needs."""
+    limits = [terms.floor, terms.cap]
+    if terms.rule == AllotmentRule.BOOK:
+        return terms.price is None and None not in limits
+    return terms.price is not None and limits == [None, None]
+
+
+OF_PRICES = "offering_price_is_fixed_or_from_a_book"
+CONTRADICTIONS: Mapping[str, str] = {
+    OF_PRICES: (
+        "one price from the book needs its lowest and its highest limit, and no price; "
+        "any other allotment needs a price, and no limits"
+    ),
+    "offering_minimum_is_within_its_maximum": (
+        "the minimum is more than the units offered"
+    ),
+    "offering_tickets_are_within_its_maximum": (
+        "the smallest subscription is more than the largest, or than the units offered"
+    ),
+    "offering_closes_after_it_opens": "it closes before it opens",
+}
+"""What terms break, by constraint."""
 DRAFT = "SELECT * FROM offerings_draft(%s, %s, %s, %s::jsonb)"

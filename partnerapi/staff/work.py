@@ -3,7 +3,6 @@
 What needs a second person is in `approvals.filing`.
 """
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import time
@@ -54,45 +53,15 @@ from marketdata.trading.sessions import Session
 from partnerapi.core import lock_waits
 from partnerapi.core.database import constraint_of
 from partnerapi.core.form_fields import EurosField, WholeField
-from partnerapi.core.lengths import REASON_LENGTH
 from partnerapi.core.money import plural
 from partnerapi.staff.home import NIGHTLY
 from partnerapi.staff.lookup import as_uuid
+from partnerapi.staff.offering_draft import DraftForm
 from partnerapi.staff.picking import PartnerField, Picker, StaffField, TokenField
+from partnerapi.staff.working import Done, NotDone, WorkForm
 
 CHECK_SECONDS = 3600
 """A check that no worker has begun within them is not begun any more."""
-
-
-class NotDone(Exception):
-    """The work cannot be done; the message says why. Nothing was changed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """The row whose log has it, what was done to it in a sentence, and what follows."""
-
-    row: Model
-    what: str
-    place: str
-
-
-class WorkForm(forms.Form):
-    reason = forms.CharField(
-        label="Reason",
-        max_length=REASON_LENGTH,
-        widget=forms.Textarea(attrs={"rows": 2}),
-        help_text="Kept in the log.",
-    )
-    note = ""
-    """What the page says above the form."""
-
-    @abstractmethod
-    def do(self, user: User) -> Done:
-        """
-        Raises:
-            NotDone
-        """
 
 
 class AccountForm(WorkForm):
@@ -429,6 +398,9 @@ WORK: Mapping[str, Work] = {
     ),
     "open-market": Work(
         "Open an internal market", "trading.change_market", MarketForm, "Open"
+    ),
+    "draft-offering": Work(
+        "Draft an offering", "accounts.file_offering", DraftForm, "Draft"
     ),
     "cancel-orders": Work(
         "Cancel open orders", "trading.change_market", CancelForm, "Cancel the orders"

@@ -1,6 +1,6 @@
 """What one member of staff does at once, from a form, and what the log says of it."""
 
-from datetime import time
+from datetime import UTC, datetime, time
 from typing import Any
 
 import pytest
@@ -11,13 +11,15 @@ from django.test import Client
 from accounts.accounts.models import Account
 from accounts.people.models import User
 from issuers.models import Token
-from issuers.offerings.drafting import draft
+from issuers.offerings.drafting import OfferingTerms, draft, terms_of
+from issuers.offerings.models import Offering
 from marketdata.models import FixSession
 from marketdata.trading.models import Market, Order, OrderBlock
 from partnerapi.staff.work import WORK
 from tests.accounts.money import new_partner
 from tests.approved import asker
 from tests.issuers.offerings import offerings
+from tests.issuers.offerings.offerings import new_token
 from tests.issuers.register import new_issuer, people
 from tests.marketdata.trading.trading import (
     buy,
@@ -127,6 +129,39 @@ def test_a_market_is_opened(staff: Client):
     assert "opened the market, Market of OPENME" in said(staff)
     again = send(operations, "open-market", **given, reference_price="12.50")
     assert "Only a token on the secondary market" in problem(again)
+
+
+def test_an_offering_is_drafted(staff: Client):
+    token = new_token()
+    operations = signed_in("Operations")
+    given: dict[str, object] = {
+        "token": token.symbol.lower(), "rule": "PRO_RATA", "each": "12,50",
+        "units": "5 000", "minimum": 100, "smallest": 10, "largest": 500,
+        "opens": "2027-02-01 08:00", "closes": "2027-02-15 16:00", "source": "MINT",
+        "reflection": 4, "fee": "2.5", "vat": 20,
+    }  # fmt: skip
+    for wrong, why in (
+        ({"each": ""}, "any other allotment needs a price"),
+        ({"minimum": 6_000}, "the minimum is more than the units offered"),
+        ({"largest": 5}, "the smallest subscription is more than the largest"),
+        ({"closes": "2027-01-31 08:00"}, "it closes before it opens"),
+        ({"fee": 90}, "within the proceeds"),
+    ):
+        refused = send(operations, "draft-offering", **given | wrong)
+        assert why in problem(refused)
+    assert not Offering.objects.exists()
+    page = send(operations, "draft-offering", **given)
+    drafted = Offering.objects.get(token=token)
+    assert page.redirect_chain[-1][0] == f"/admin/offering/{drafted.pk}/"
+    assert terms_of(drafted) == OfferingTerms(
+        1_250, 5_000, 100,
+        datetime(2027, 2, 1, 8, tzinfo=UTC), datetime(2027, 2, 15, 16, tzinfo=UTC),
+        "PRO_RATA", "MINT", None, None, 10, 500, 345_600, 250, 2_000,
+    )  # fmt: skip
+    assert (drafted.status, drafted.created_by) == ("DRAFT", "olga@staff.example")
+    assert "drafted the offering, " in said(staff)
+    listed = operations.get(f"/admin/token/{token.pk}/").text
+    assert f"/admin/do/draft-offering/?token={token.symbol}" in listed
 
 
 def test_orders_are_cancelled_once_their_number_was_seen(staff: Client):

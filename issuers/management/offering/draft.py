@@ -3,7 +3,6 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from django.core.management.base import CommandError
-from django.db import IntegrityError
 
 from issuers.management.register_command import (
     RegisterCommand,
@@ -12,10 +11,9 @@ from issuers.management.register_command import (
     whole,
     writing,
 )
-from issuers.offerings.drafting import OfferingTerms, draft
+from issuers.offerings.drafting import OfferingTerms, TermsRefused, draft
 from issuers.offerings.models import REFLECTION_SECONDS, AllotmentRule, UnitSource
 from partnerapi.core.commands import DRY_RUN
-from partnerapi.core.database import constraint_of
 
 
 def instant(text: str) -> datetime:
@@ -117,9 +115,8 @@ examples:
         try:
             with writing(dry_run):
                 drafted = draft(token, terms, who)
-        except IntegrityError as error:
-            broken = constraint_of(error) or str(error).splitlines()[0].rstrip(".")
-            raise CommandError(f"Not drafted: {broken.replace('_', ' ')}.") from None
+        except TermsRefused as error:
+            raise CommandError(str(error)) from None
         if dry_run:
             return f"An offering of {symbol} would be drafted{DRY_RUN}"
         return f"Drafted offering {drafted.pk} of {symbol}."

@@ -93,6 +93,11 @@ NAMES: Mapping[str, tuple[Callable[[str], Any], str, str]] = {
         "issuers_legacyshareholder r JOIN accounts_user u ON u.id = r.user_id"
         " JOIN issuers_issuer i ON i.id = r.issuer_id",
     ),
+    "issuers_offering": (
+        UUID,
+        "t.symbol",
+        "issuers_offering r JOIN issuers_token t ON t.id = r.token_id",
+    ),
     "issuers_restriction": (
         UUID,
         "concat(h.name, ', ', coalesce(t.symbol, 'every token'))",

@@ -38,7 +38,8 @@ TITLED = {"Request", "Approval", "Refusal", "Taken back", "Execution", "Overtake
 ENTRY = re.compile(r"entry (\d+), units (\d+), supply (\d+)")
 JOB = re.compile(r"(\d+) lines, source (\w+), delivered (\d+), refused (\d+)")
 WORKED = re.compile(
-    r"(.*?): (Opened|Assigned|Cancelled|Stopped|Unlocked|Started|Ordered|Withdrew) "
+    r"(.*?): (Opened|Assigned|Drafted|Cancelled|Stopped|Unlocked|Started|Ordered|"
+    r"Withdrew) "
     r"([^:]+): (.*)",
     re.DOTALL,
 )
