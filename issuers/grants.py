@@ -66,6 +66,7 @@ class GiveGrant:
         )
         rows = [
             ("Partner", "", str(partner)),
+            ("Company", "", str(issuer or "every company")),
             ("Scopes of its active keys", "", ", ".join(scopes) or "none"),
             (
                 "Issuers whose personal data and private tokens are visible",
@@ -75,7 +76,7 @@ class GiveGrant:
         ]
         links: dict[str, Model] = {"Partner": partner}
         if issuer:
-            links["Issuer"] = issuer
+            links["Company"] = issuer
         warning = (
             f"The partner can read the shareholders of {issuer or 'every company'}, "
             "within the scopes of its keys. It holds "

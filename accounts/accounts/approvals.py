@@ -39,9 +39,9 @@ class CloseAccount:
             ("Partner", "", str(account.partner)),
             ("Cash", "", euros(account.cash_account.head.balance)),
             ("Reason (visible to the partner)", "", request.content["reason"]),
-            ("Status", account.status, Account.Status.CLOSED.value),
+            ("Status", account.get_status_display(), Account.Status.CLOSED.label),
         ]
-        final = "CLOSED is final: the account is never opened again."
+        final = "Closed is final: the account is never opened again."
         links = {"Account": account, "Client": account.user, "Partner": account.partner}
         return Preview(rows, [final], links)
 

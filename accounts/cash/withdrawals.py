@@ -184,10 +184,12 @@ class MoveWithdrawal:
         if account:
             rows += [
                 ("Client", "", str(account.user)),
-                ("Account", "", f"{account.pk}, {account.status}"),
+                ("Account", "", f"{account.pk}, {account.get_status_display()}"),
                 ("Partner", "", str(account.partner)),
                 ("The partner's reference", "", withdrawal.reference),
             ]
+        else:
+            rows.append(("Company", "", str(cash.issuer_cash.issuer)))
         rows += [
             ("Withdrawal", "", f"requested by {withdrawal.requested_by}"),
             ("Reference for the bank", "", withdrawal.payment_reference),
@@ -196,7 +198,10 @@ class MoveWithdrawal:
             rows.append(
                 ("Reason (visible to the partner)", "", request.content["reason"])
             )
-        rows.append(("Status of the withdrawal", withdrawal.status, status))
+        label = Status(status).label
+        rows.append(
+            ("Status of the withdrawal", withdrawal.get_status_display(), label)
+        )
         if is_paid:
             paid = f"{euros(balance - amount)} after payment by the bank"
             rows.append(("Balance of the account", euros(balance), paid))
@@ -214,6 +219,8 @@ class MoveWithdrawal:
                 "Account": account,
                 "Partner": account.partner,
             }
+        else:
+            links["Company"] = cash.issuer_cash.issuer
         if is_paid and account:
             return Preview(rows, payee_warnings(withdrawal, str(account.user)), links)
         warnings = [

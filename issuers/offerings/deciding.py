@@ -1,12 +1,12 @@
 """What two people decide of an offering: to open, price, allot, settle or end it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import Max, Sum
+from django.db.models import F, Max, Sum
 
 from accounts.approvals.four_eyes import (
     NotApproved,
@@ -25,11 +25,12 @@ from issuers.offerings.models import (
     OfferingStatus,
     UnitSource,
 )
+from issuers.offerings.paying import cash_head
 from issuers.register import ledger
-from issuers.register.approvals import token_facts, token_links
+from issuers.register.approvals import token_facts, token_links, worth
 from partnerapi.core.database import constraint_of, execute, rows_of, value_of
 from partnerapi.core.lock_waits import name_locked_row
-from partnerapi.core.money import euros
+from partnerapi.core.money import euros, growth, plural
 
 OPEN, PRICE, ALLOT, WITHDRAWN, FAILED = "OPEN", "PRICE", "ALLOT", "WITHDRAWN", "FAILED"
 """The steps that a request of the kind OFFERING may be."""
@@ -298,25 +299,34 @@ class MoveOffering:
         content: Mapping[str, Any] = request.content
         offering, step = offering_of(content), content["step"]
         self.check(offering, content)
+        subscribed = covered(offering)
         rows = [
             *token_facts(offering.token),
             ("Step", "", TITLES[step]),
             *terms_rows(offering),
-            ("Subscribed", "", f"{covered(offering):,} units"),
+            ("Subscribed", "", plural(subscribed, "unit")),
         ]
         warnings = []
+        becomes = {OPEN: OfferingStatus.OPEN, ALLOT: OfferingStatus.ALLOTTED}
+        if step != PRICE:
+            rows.append(status_row(offering, becomes.get(step, step)))
         if step == PRICE:
             before = euros(content["before"]) if content["before"] else "none"
             rows.append(("Price", before, euros(content["cents"])))
+            sold = min(subscribed, offering.maximum_units)
+            rows.append(("Value at this price", "", worth(sold, content["cents"])))
             best = proposed_price(offering, book_of(offering))
             if best != content["cents"]:
                 said = euros(best) if best else "none"
                 warnings.append(f"The price at which most units are sold is {said}.")
         if step == ALLOT:
-            rows.append(("Allotted", "", f"{content['units']:,} units"))
+            was = plural(allotted_units(offering), "unit")
+            rows.append(("Allotted", was, plural(content["units"], "unit")))
+            value = worth(content["units"], content["price"])
+            rows.append(("Value of the allotted units", "", value))
         if step in (WITHDRAWN, FAILED):
-            rows.append(("Status", content["was"], step))
             rows.append(("Reason", "", content["reason"]))
+            rows.append(("Reserved by investors", euros(reserved(offering)), "€0.00"))
             warnings.append("All reserved cash is released; nothing is allotted.")
         return Preview(rows, warnings, token_links(offering.token))
 
@@ -349,12 +359,25 @@ def covered(offering: Offering) -> int:
     return int(binding.aggregate(units=Sum("quantity"))["units"] or 0)
 
 
+def reserved(offering: Offering) -> int:
+    """Euro cents that its active subscriptions reserve."""
+    cents = offering.subscriptions.active().aggregate(
+        sum=Sum(F("quantity") * F("limit_price"))
+    )
+    return int(cents["sum"] or 0)
+
+
+def status_row(offering: Offering, becomes: str) -> tuple[str, str, str]:
+    return "Status", offering.get_status_display(), OfferingStatus(becomes).label
+
+
 def terms_rows(offering: Offering) -> list[tuple[str, str, str]]:
     terms = terms_of(offering)
     source = UnitSource(terms.source).label
     return [
         ("Price of a unit", "", price_text(terms)),
         ("Units", "", f"{terms.minimum:,} to {terms.maximum:,}, from: {source}"),
+        ("Proceeds", "", proceeds_text(terms)),
         ("Subscription", "", tickets_text(terms)),
         ("Allotment", "", AllotmentRule(terms.rule).label),
         (
@@ -365,6 +388,13 @@ def terms_rows(offering: Offering) -> list[tuple[str, str, str]]:
         ("Reflection period", "", f"{terms.reflection / 86_400:g} days"),
         ("Fee", "", f"{terms.fee / 100:g} % and {terms.vat / 100:g} % VAT"),
     ]
+
+
+def proceeds_text(terms: OfferingTerms) -> str:
+    least, most = terms.price or terms.floor, terms.price or terms.cap
+    assert least is not None
+    assert most is not None
+    return f"{euros(terms.minimum * least)} to {euros(terms.maximum * most)}"
 
 
 def tickets_text(terms: OfferingTerms) -> str:
@@ -386,12 +416,28 @@ class SettleOffering:
         rows = [
             *token_facts(offering.token),
             *terms_rows(offering),
-            ("Allotted", "", f"{content['units']:,} units"),
+            ("Allotted", "", plural(content["units"], "unit")),
             ("Paid to the issuer", "", euros(content["cents"])),
             ("Fee of the issuer", "", euros(content["fee"])),
+            status_row(offering, OfferingStatus.SETTLED),
+            *self.moves(offering, content),
         ]
         said = "Units and cash move in one transaction, which is final."
         return Preview(rows, [said], token_links(offering.token))
+
+    def moves(
+        self, offering: Offering, content: Mapping[str, Any]
+    ) -> Iterator[tuple[str, str, str]]:
+        """Where the units come from, and what the issuer has of cash."""
+        head, units = offering.token.ledger_head, content["units"]
+        supply, treasury = int(head.supply), int(head.supply - head.held)
+        if offering.source == UnitSource.MINT:
+            yield "Supply", f"{supply:,}", growth(supply, supply + units)
+        else:
+            yield "Treasury", f"{treasury:,}", growth(treasury, treasury - units)
+        if cash := cash_head(offering.token.issuer):
+            after = cash.balance + content["cents"] - content["fee"]
+            yield "Cash of the issuer", euros(cash.balance), euros(after)
 
     def execute(self, request: ApprovalRequest) -> Offering:
         offering = offering_of(request.content)

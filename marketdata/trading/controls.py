@@ -135,6 +135,7 @@ class ReleaseOrders:
             ("Reason of the block", "", of.reason),
             ("Blocked by", "", of.blocked_by),
             ("Blocked since", "", f"{of.blocked_at:%Y-%m-%d %H:%M} UTC"),
+            ("New orders", "refused", "accepted, unless another block stands"),
         ]
         return Preview(rows, links={"Partner": of.partner} if of.partner else {})
 

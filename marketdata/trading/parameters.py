@@ -178,7 +178,7 @@ class SetParameters:
         rows = [
             *token_facts(token),
             *(
-                (name, before, after)
+                (name, "" if before == after else before, after)
                 for (name, before), (_, after) in zip(
                     present, text_of(wanted), strict=True
                 )

@@ -78,10 +78,11 @@ def text_of(terms: Terms | None) -> str:
     bounds = f", at least {euros(terms.minimum)}" if terms.minimum else ""
     if terms.maximum is not None:
         bounds += f", at most {euros(terms.maximum)}"
+    each = " an order" if bounds else ""
     maker, taker, vat = (
         f"{rate / 100:g} %" for rate in (terms.maker, terms.taker, terms.vat)
     )
-    return f"maker {maker}, taker {taker}{bounds} an order; VAT {vat}"
+    return f"maker {maker}, taker {taker}{bounds}{each}; VAT {vat}"
 
 
 def set_tariff(

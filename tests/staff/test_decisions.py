@@ -25,10 +25,11 @@ from issuers.legacy.models import DeliveryJob
 from issuers.models import Token
 from issuers.offerings.drafting import draft
 from issuers.offerings.models import Offering
+from issuers.offerings.paying import payout_content
 from issuers.register import ledger
 from issuers.register.erasure import days_kept, erasure_content, erasure_title
 from issuers.register.ledger import Entry
-from marketdata.trading import controls
+from marketdata.trading import controls, fees
 from marketdata.trading.phases import change_phase
 from partnerapi.staff.approvals.filing import FORMS
 from partnerapi.staff.approvals.kinds import KINDS
@@ -37,6 +38,7 @@ from tests.accounts.money import (
     at_bank,
     bank,
     begin,
+    carry,
     csv,
     deposit,
     new_account,
@@ -48,7 +50,7 @@ from tests.approved import desk as officer
 from tests.characters import World
 from tests.issuers.offerings import offerings
 from tests.issuers.register import people
-from tests.marketdata.trading.trading import new_clients
+from tests.marketdata.trading.trading import approved_tariff, new_clients
 from tests.owner import as_committed
 from tests.staff.conftest import lines_of_log
 from tests.staff.test_asking import WHY, ask, member
@@ -238,13 +240,38 @@ def offering(world: World, ana: Client) -> ApprovalRequest:
     return asked_on_page(ana, "offering", offering=str(drafted.pk), step="OPEN")
 
 
-def allotted() -> Offering:
-    """50 units for a client."""
-    offering = offerings.opened()
+def subscribed(**terms: Any) -> Offering:
+    """50 units for a client, at 10 €."""
+    offering = offerings.opened(**terms)
     [account] = new_clients(1)
     deposit(account, 50_000)
-    offerings.subscribe(offering, account, 50)
-    return offerings.allot(offerings.close(offering))
+    offerings.subscribe(offering, account, 50, 1_000)
+    return offering
+
+
+def step(ana: Client, offering: Offering, what: str, **more: Any) -> ApprovalRequest:
+    return asked_on_page(ana, "offering", offering=str(offering.pk), step=what, **more)
+
+
+def offering_price(world: World, ana: Client) -> ApprovalRequest:
+    book = {"rule": "BOOK", "price": None, "floor": 900, "cap": 1_100}
+    return step(ana, offerings.close(subscribed(**book)), "PRICE", price="9.50")
+
+
+def allotment(world: World, ana: Client) -> ApprovalRequest:
+    return step(ana, offerings.close(subscribed()), "ALLOT")
+
+
+def offering_withdrawn(world: World, ana: Client) -> ApprovalRequest:
+    return step(ana, subscribed(), "WITHDRAWN")
+
+
+def offering_failed(world: World, ana: Client) -> ApprovalRequest:
+    return step(ana, offerings.close(subscribed()), "FAILED")
+
+
+def allotted() -> Offering:
+    return offerings.allot(offerings.close(subscribed()))
 
 
 def settlement(world: World, ana: Client) -> ApprovalRequest:
@@ -258,6 +285,21 @@ def payout(world: World, ana: Client) -> ApprovalRequest:
         ana, "payout", issuer=offering.token.issuer.slug, amount="200",
         payee="Lumarelle SA", iban="FR76 3000 6000 0112 3456 7890 189",
     )  # fmt: skip
+
+
+def payout_cancelled(world: World, ana: Client) -> ApprovalRequest:
+    issuer = offerings.settle(allotted()).token.issuer
+    iban = "FR7630006000011234567890189"
+    content = payout_content(issuer, 20_000, "Lumarelle SA", iban)
+    paid = carry(ApprovalKind.PAYOUT, content)
+    content = content_of(paid, "CANCELLED", WHY)
+    return filed(ApprovalKind.WITHDRAWAL, content, title_of(paid, "CANCELLED"))
+
+
+def tariff_ended(world: World, ana: Client) -> ApprovalRequest:
+    token = Traded().token
+    approved_tariff(token, fees.Terms(10, 25, 0, None, 1_900))
+    return asked_on_page(ana, "tariff", token=token.symbol, ends="on")
 
 
 def identity(world: World, ana: Client) -> ApprovalRequest:
@@ -282,6 +324,7 @@ def sign_in(world: World, ana: Client) -> ApprovalRequest:
 Told = Mapping[str, str | tuple[str, str]]
 """Of each row what it says: a fact, or a before and an after."""
 OF_LUM: Told = {"Company": "Lumen", "Token": "LUM · .*"}
+OF_ANY: Told = {"Company": ".*", "Token": ".*"}
 
 
 def register(world: World, ana: Client) -> ApprovalRequest:
@@ -395,7 +438,7 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
             "Client": ".*",
             "Partner": ".*",
             "Cash": "€0.00",
-            "Status": ("ACTIVE", "CLOSED"),
+            "Status": ("Active", "Closed"),
         },
     ),
     "WITHDRAWAL": (
@@ -405,6 +448,7 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
             "Amount": "€500.00",
             "Payee": ".*",
             "Partner": ".*",
+            "Status of the withdrawal": ("Requested", "Approved"),
             "Balance of the account": (
                 "€1,000.00",
                 ("€500.00 after payment by the bank"),
@@ -474,7 +518,12 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
     "RELEASE": (
         release,
         "Release of the block of .*",
-        {"Partner": ".*", "Account": "All accounts", "Reason of the block": "Runaway"},
+        {
+            "Partner": ".*",
+            "Account": "All accounts",
+            "Reason of the block": "Runaway",
+            "New orders": ("refused", "accepted, unless another block stands"),
+        },
     ),
     "SIGN_IN": (
         sign_in,
@@ -515,7 +564,8 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
             "Lot": ("1 unit", "10 units"),
             "Static band": ("20 %", "15 %"),
             "Dynamic band": ("10 %", "7.5 %"),
-            "Model": ("Continuous", "Continuous"),
+            "Model": "Continuous",
+            "Fixings": "none",
             "Highest value of an order": ("none", "€50,000.00"),
             "Most units of an order": ("none", "1,000 units"),
         },
@@ -528,22 +578,30 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
             "Token": ".*",
             "Step": "Opening of an offering",
             "Units": "10 to 100, from: The issuer's treasury",
+            "Proceeds": "€100.00 to €1,000.00",
             "Reflection period": "4 days",
+            "Status": ("Draft", "Open"),
         },
     ),
     "SETTLEMENT": (
         settlement,
         r"Settlement of an offering: \w+, 100 units at €10.00",
         {
+            "Company": ".*",
             "Allotted": "50 units",
             "Paid to the issuer": "€500.00",
             "Fee of the issuer": "€0.00",
+            "Status": ("Allotted", "Settled"),
+            "Treasury": ("1,000", "950 (-5.00%)"),
+            "Cash of the issuer": ("€0.00", "€500.00"),
         },
     ),
     "PAYOUT": (
         payout,
         r"Payment of €200.00 to \w+",
         {
+            "Company": ".*",
+            "Amount": "€200.00",
             "Payee": "Lumarelle SA",
             "IBAN of the payee": "FR76 3000 6000 0112 3456 7890 189",
             "Available": ("€500.00", "€300.00"),
@@ -569,6 +627,7 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
         r"Grant for every issuer to .* \(broker_one\)",
         {
             "Partner": ".*",
+            "Company": "every company",
             "Issuers whose personal data and private tokens are visible": (
                 "1",
                 "every issuer: 2 now, and all future ones",
@@ -588,17 +647,79 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
 }
 
 
+OTHERS: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]] = {
+    "price of an offering": (
+        offering_price,
+        r"Price of an offering: \w+, 100 units at €9.00 to €11.00",
+        OF_ANY
+        | {
+            "Subscribed": "50 units",
+            "Price": ("none", "€9.50"),
+            "Value at this price": "€475.00 at €9.50 a unit",
+        },
+    ),
+    "allotment": (
+        allotment,
+        r"Allotment of an offering: \w+, 100 units at €10.00",
+        OF_ANY
+        | {
+            "Status": ("Closed", "Allotted"),
+            "Allotted": ("0 units", "50 units"),
+            "Value of the allotted units": "€500.00 at €10.00 a unit",
+        },
+    ),
+    "withdrawal of an offering": (
+        offering_withdrawn,
+        r"Withdrawal of an offering: \w+, 100 units at €10.00",
+        OF_ANY
+        | {
+            "Status": ("Open", "Withdrawn"),
+            "Reserved by investors": ("€500.00", "€0.00"),
+        },
+    ),
+    "failure of an offering": (
+        offering_failed,
+        r"Failure of an offering: \w+, 100 units at €10.00",
+        OF_ANY
+        | {
+            "Status": ("Closed", "Failed"),
+            "Reserved by investors": ("€500.00", "€0.00"),
+        },
+    ),
+    "payout that is cancelled": (
+        payout_cancelled,
+        ".*€200.00.*",
+        {
+            "Company": ".*",
+            "Amount": "€200.00",
+            "Payee": "Lumarelle SA",
+            "Status of the withdrawal": ("Approved", "Cancelled"),
+        },
+    ),
+    "end of a tariff": (
+        tariff_ended,
+        r"Tariff of \w+: none",
+        OF_ANY
+        | {
+            "Partner": "All partners without their own tariff",
+            "Tariff": ("maker 0.1 %, taker 0.25 %; VAT 19 %", "none"),
+        },
+    ),
+}
+"""Other steps of kinds that have a case."""
+
+
 def matches(pattern: str, text: str) -> bool:
     parts = map(re.escape, pattern.split(".*"))
     return re.fullmatch(".*".join(parts), text) is not None
 
 
 @pytest.mark.usefixtures("one_person")
-@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("kind", CASES | OTHERS)
 def test_the_page_says_which_company_how_much_and_what_changes(
     world: World, ana: Client, ben: Client, kind: str
 ):
-    make, title, told = CASES[kind]
+    make, title, told = (CASES | OTHERS)[kind]
     request = make(world, ana)
     answer = ben.get(link(request))
     assert re.fullmatch(title, request.title)
