@@ -7,12 +7,20 @@ from django.urls import reverse
 
 from accounts.access import Scope
 from accounts.keys.models import ApiKey, Partner
-from partnerapi.core.backoffice import MOST_AT_ONCE, OwnPage, ProtectedAdmin
+from partnerapi.core.backoffice import (
+    MOST_AT_ONCE,
+    InEuros,
+    OwnPage,
+    ProtectedAdmin,
+    money,
+)
 
 
 @admin.register(Partner)
-class PartnerAdmin(OwnPage, ProtectedAdmin):
+class PartnerAdmin(InEuros, OwnPage, ProtectedAdmin):
     own_page = "partner"
+    in_euros = {"open_value_limit": "open_value"}
+    open_value = money("open_value_limit", "open value limit")
     protection = (
         "A partner that has accounts, API keys, grants or FIX sessions cannot be "
         "deleted. Instead, clear “Is active” to disable all its keys."

@@ -9,6 +9,7 @@ from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer
 from issuers.register.models import LedgerTransaction
 from partnerapi.core.backoffice import (
+    InEuros,
     PrefixSearchAdmin,
     ProtectedAdmin,
     money,
@@ -37,8 +38,9 @@ class LegacyShareholderForm(forms.ModelForm):
 
 
 @admin.register(LegacyShareholder)
-class LegacyShareholderAdmin(PrefixSearchAdmin, ProtectedAdmin):
+class LegacyShareholderAdmin(InEuros, PrefixSearchAdmin, ProtectedAdmin):
     form = LegacyShareholderForm
+    in_euros = {"price_cents": "price"}
     protection = (
         "A DELIVERED line is final; a PENDING line can be deleted here. To correct the "
         "issuer, the holder or the number of shares, import the same reference again; "

@@ -4,11 +4,14 @@ from django.contrib import admin
 from django.utils import timezone
 
 from issuers.models import Article, IssuerFinancialData
-from partnerapi.core.backoffice import SECURE_ADDRESSES, KnownLater, money
+from partnerapi.core.backoffice import SECURE_ADDRESSES, InEuros, KnownLater, money
 
 
 @admin.register(IssuerFinancialData)
-class IssuerFinancialDataAdmin(KnownLater):
+class IssuerFinancialDataAdmin(InEuros, KnownLater):
+    in_euros = {
+        f"{name}_cents": name for name in ("revenue", "ebitda", "ebit", "net_income")
+    }
     list_display = [
         "issuer", "year", "period_type", "revenue", "ebitda", "ebit", "net_income"
     ]  # fmt: skip

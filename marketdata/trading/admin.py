@@ -25,7 +25,9 @@ from partnerapi.core.backoffice import (
     ReadOnly,
     ReadOnlyAdmin,
     money,
+    rate,
 )
+from partnerapi.core.money import euros
 
 
 @admin.register(Market)
@@ -51,7 +53,7 @@ class TariffAdmin(ReadOnlyAdmin):
     """What orders pay. Two people decide on a tariff, and on its end."""
 
     list_display = [
-        "id", "token", "partner", "maker_bps", "taker_bps", "least", "most", "vat_bps",
+        "id", "token", "partner", "maker", "taker", "least", "most", "vat",
         "valid_from", "ended_at", "created_by", "approved_by",
     ]  # fmt: skip
     list_select_related = ["token", "partner"]
@@ -59,10 +61,13 @@ class TariffAdmin(ReadOnlyAdmin):
     search_fields = ["^token__symbol"]
     search_help_text = "The beginning of a token's symbol"
     ordering = ["-valid_from", "-id"]
+    maker = rate("maker_bps", "maker")
+    taker = rate("taker_bps", "taker")
+    vat = rate("vat_bps", "VAT")
     least = money("minimum", "minimum")
     most = money("maximum", "maximum")
     readonly_fields = (
-        "id", "token", "partner", "maker_bps", "taker_bps", "least", "most", "vat_bps",
+        "id", "token", "partner", "maker", "taker", "least", "most", "vat",
         "valid_from", "replaces", "reason", "created_by", "approved_by", "created_at",
         "ended_by", "ended_at",
     )  # fmt: skip
@@ -75,7 +80,7 @@ class MarketParametersAdmin(ReadOnlyAdmin):
 
     list_display = [
         "id", "token", "valid_from", "opens_at", "model", "tick", "lot_units",
-        "collar_bps", "dynamic_band_bps", "created_by", "approved_by",
+        "static", "dynamic", "created_by", "approved_by",
     ]  # fmt: skip
     list_select_related = ["token"]
     list_filter = ["model"]
@@ -83,15 +88,22 @@ class MarketParametersAdmin(ReadOnlyAdmin):
     search_help_text = "The beginning of a token's symbol"
     ordering = ["-valid_from", "-id"]
     tick = money("tick_cents", "tick")
+    static = rate("collar_bps", "static band")
+    dynamic = rate("dynamic_band_bps", "dynamic band")
     most = money("most_value", "highest value of an order")
     readonly_fields = (
         "id", "token", "valid_from", "opens_at", "announced_at", "session_opens",
-        "session_closes", "weekdays_only", "holidays", "tick", "tick_floors",
-        "tick_steps", "lot_units", "collar_bps", "dynamic_band_bps", "model", "fixings",
-        "most", "most_units", "replaces", "reason", "created_by", "approved_by",
-        "created_at",
+        "session_closes", "weekdays_only", "holidays", "tick", "tick_table",
+        "lot_units", "static", "dynamic", "model", "fixings", "most", "most_units",
+        "replaces", "reason", "created_by", "approved_by", "created_at",
     )  # fmt: skip
     fields = readonly_fields
+
+    @admin.display(description="tick table")
+    def tick_table(self, parameters):
+        rows = zip(parameters.tick_floors, parameters.tick_steps, strict=True)
+        said = [f"{euros(step)} from {euros(floor)}" for floor, step in rows]
+        return "; ".join(said) or "none"
 
 
 @admin.register(OrderBlock)
@@ -130,7 +142,7 @@ class RefusedOrderAdmin(ReadOnlyAdmin):
     limit = money("limit_price", "limit")
     readonly_fields = (
         "id", "at", "partner", "code", "number", "message", "token", "account", "order",
-        "side", "quantity", "limit_price", "time_in_force", "client_order_id",
+        "side", "quantity", "limit", "time_in_force", "client_order_id",
     )  # fmt: skip
     fields = readonly_fields
 

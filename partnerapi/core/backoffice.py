@@ -1,6 +1,6 @@
 """What pages of the back office share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
@@ -14,8 +14,10 @@ from django.db import models
 from django.db.models import PROTECT, Exists, F, Func, OuterRef, Q, Value
 from django.http import HttpResponseRedirect
 from django.urls import reverse
+from django.utils.text import capfirst
 
 from partnerapi.core.database import planned_by_index, rows_of
+from partnerapi.core.form_fields import EurosField
 from partnerapi.core.money import euros
 
 # What staff type without a scheme is taken for HTTPS.
@@ -43,6 +45,16 @@ def money(name: str, description: str) -> Callable[[Any, Any], str | None]:
     def shown(page: admin.ModelAdmin, row: Any) -> str | None:
         cents = getattr(row, name)
         return None if cents is None else euros(cents)
+
+    return shown
+
+
+def rate(name: str, description: str) -> Callable[[Any, Any], str]:
+    """A column of a list that shows the basis points of the field `name` in percent."""
+
+    @admin.display(description=description, ordering=name)
+    def shown(page: admin.ModelAdmin, row: Any) -> str:
+        return f"{getattr(row, name) / 100:g} %"
 
     return shown
 
@@ -157,6 +169,30 @@ class OwnPage(admin.ModelAdmin):
         return HttpResponseRedirect(self.address_of(obj))
 
 
+class InEuros(admin.ModelAdmin):
+    """Its forms show and read columns with cents in euros."""
+
+    in_euros: Mapping[str, str]
+    """The column that shows it to readers, by the column with cents."""
+
+    def get_fields(self, request, obj=None):
+        fields = super().get_fields(request, obj)
+        if obj is None or self.has_change_permission(request, obj):
+            return fields
+        return [self.in_euros.get(name, name) for name in fields]
+
+    def formfield_for_dbfield(self, db_field, request, **options):
+        if db_field.name not in self.in_euros:
+            return super().formfield_for_dbfield(db_field, request, **options)
+        name = capfirst(db_field.verbose_name).removesuffix(" cents")
+        return EurosField(
+            label=f"{name}, €",
+            max_digits=20,
+            required=not db_field.blank,
+            help_text=db_field.help_text.replace(", euro cents", ""),
+        )
+
+
 class KnownLater(admin.ModelAdmin):
     """The form of a new row leaves out what the database fills in."""
 
@@ -234,7 +270,7 @@ class PrefixSearchAdmin(LongListAdmin):
 
     phrase_fields: tuple[str, ...] = ()
     person: str | None = None
-    """The column with the id of the user whose columns these are, if another row's."""
+    """The column with the id of the user whose columns these are."""
     show_full_result_count = False
 
     def get_search_results(self, request, queryset, search_term):
@@ -244,6 +280,10 @@ class PrefixSearchAdmin(LongListAdmin):
             found = queryset.filter(IsOneOf(F(self.person), Value(people)))
             keys = self.first_keys(found)
             return queryset.filter(IsOneOf(F("pk"), Value(keys))), False
+        return self.rows_called(request, queryset, term)
+
+    def rows_called(self, request, queryset, term):
+        """Rows by what their own columns begin with, whatever number they are."""
         found, has_duplicates = super().get_search_results(request, queryset, term)
         if " " in term:
             for name in self.phrase_fields:
@@ -259,7 +299,7 @@ class PrefixSearchAdmin(LongListAdmin):
             return None
         model = get_user_model()
         users = self.admin_site.get_model_admin(model)
-        found, _ = users.get_search_results(request, model.objects.order_by(), term)
+        found, _ = users.rows_called(request, model.objects.order_by(), term)
         ids = [*found.values_list("pk", flat=True)[: MOST_PEOPLE + 1]]
         return ids if len(ids) <= MOST_PEOPLE else None
 

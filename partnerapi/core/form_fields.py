@@ -4,6 +4,7 @@ They are shown as text: a browser's field for numbers reads what it likes into a
 and Django takes `1.000` for 1.
 """
 
+from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -38,7 +39,7 @@ class NumberField(forms.DecimalField):
 class EurosField(NumberField):
     """An amount in euros, cleaned to cents; `€` may stand before or behind it.
 
-    Bounds are euros.
+    Bounds are euros; an initial value that is an integer is cents.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -52,3 +53,14 @@ class EurosField(NumberField):
         if isinstance(value, str):
             value = value.strip().removeprefix("€").removesuffix("€").strip()
         return super().to_python(value)
+
+    def prepare_value(self, value: Any) -> Any:
+        return in_euros(value) if isinstance(value, int) else value
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        before = Decimal(in_euros(initial)) if isinstance(initial, int) else initial
+        return super().has_changed(before, data)
+
+
+def in_euros(cents: int) -> str:
+    return f"{Decimal(cents) / 100:.2f}"

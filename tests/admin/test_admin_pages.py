@@ -526,7 +526,7 @@ def test_status_and_other_derived_values_can_not_be_posted(staff):
         staff.post(page(LegacyShareholder, "change", row.pk), data).status_code == 302
     )
     row.refresh_from_db()
-    assert (row.status, row.price_cents) == ("PENDING", 5)
+    assert (row.status, row.price_cents) == ("PENDING", 500)
     assert (row.user_id, row.number_of_shares) == (user, shares)
 
 

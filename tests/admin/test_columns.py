@@ -54,10 +54,33 @@ COLUMNS_LEFT_OUT = {
         f"trading.Market.{name}": OF_PARAMETERS
         for name in {*PARAMETERS} - {"collar_bps", "fixings", "model"}
     },
-    "trading.MarketParameters.most_value": "the page shows it in euros",
-    "trading.MarketParameters.tick_cents": "the page shows it in euros",
-    "trading.Tariff.maximum": "the page shows it in euros",
-    "trading.Tariff.minimum": "the page shows it in euros",
+    **dict.fromkeys(
+        (
+            *(
+                "trading.MarketParameters.most_value",
+                "trading.RefusedOrder.limit_price",
+            ),
+            "trading.MarketParameters.tick_cents",
+            *("trading.Tariff.maximum", "trading.Tariff.minimum"),
+        ),
+        "the page shows it in euros",
+    ),
+    **dict.fromkeys(
+        (
+            "trading.MarketParameters.tick_floors",
+            "trading.MarketParameters.tick_steps",
+        ),
+        "the page shows the table of ticks in euros",
+    ),
+    **dict.fromkeys(
+        (
+            "trading.MarketParameters.collar_bps",
+            "trading.MarketParameters.dynamic_band_bps",
+            *("trading.Tariff.maker_bps", "trading.Tariff.taker_bps"),
+            "trading.Tariff.vat_bps",
+        ),
+        "the page shows it in percent",
+    ),
     "trading.Order.last_event": EVENTS_OF_MARKET,
     "trading.Order.updated_at": EVENTS_OF_MARKET,
     "trading.Order.ledger_account": OF_ORDER,

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
@@ -12,7 +13,7 @@ from accounts.accounts.models import Account
 from accounts.approvals.models import ApprovalRequest
 from accounts.keys.models import ApiKey
 from accounts.people.models import User
-from issuers.models import Token
+from issuers.models import IssuerFinancialData, Token
 from issuers.register import ledger
 from issuers.register.models import LedgerTransaction, TokenPrice
 from partnerapi.staff.approvals.filing import FORMS
@@ -185,7 +186,7 @@ def test_a_price_is_read_as_it_is_typed(
 
 @pytest.mark.parametrize(
     ("typed", "said"),
-    [("1 250", None), ("1.000", "Write 1000 or 1."), ("1,5", "not a whole number")],
+    [("1 250", None), ("1.000", "Write 1000 or 1."), ("1.2345", "decimal places")],
 )
 def test_forms_of_rows_read_numbers_so_too(
     world: World, staff: Client, typed: str, said: str | None
@@ -196,6 +197,17 @@ def test_forms_of_rows_read_numbers_so_too(
     answer = staff.post(place, given | {"revenue_cents": typed})
     if said is None:
         assert answer.status_code == 302, answer.context["errors"]
+        written = IssuerFinancialData.objects.get(issuer=world.listed, year=2031)
+        assert written.revenue_cents == 125_000
+        page = f"/admin/issuers/issuerfinancialdata/{written.pk}/change/"
+        assert 'value="1250.00"' in staff.get(page).text
+        reader = member("rosa", "view_issuerfinancialdata")
+        assert "€1,250.00" in reader.get(page).text
+        unchanged = given | {"revenue_cents": "1250"}
+        assert staff.post(page, unchanged | {"_save": ""}).status_code == 302
+        assert (
+            LogEntry.objects.latest("pk").get_change_message() == "No fields changed."
+        )
     else:
         assert said in answer.content.decode()
     assert 'type="number"' not in staff.get(place).content.decode()
