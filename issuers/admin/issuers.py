@@ -23,7 +23,7 @@ class IssuerAdmin(OwnPage, ProtectedAdmin):
     )
     formfield_overrides = SECURE_ADDRESSES  # type: ignore[assignment]
     list_display = [
-        "trading_name", "slug", "country", "trading_location", "owner",
+        "called", "slug", "country", "trading_location", "owner",
         "industry_classification_benchmark", "created_at",
     ]  # fmt: skip
     list_select_related = ["country", "owner", "industry_classification_benchmark"]
@@ -61,6 +61,10 @@ class IssuerAdmin(OwnPage, ProtectedAdmin):
         ),
     ]  # fmt: skip
 
+    @admin.display(description="trading name", ordering="trading_name")
+    def called(self, issuer):
+        return str(issuer)
+
 
 @admin.register(IssuerGrant)
 class IssuerGrantAdmin(ReadOnly, admin.ModelAdmin):
@@ -74,6 +78,17 @@ class IssuerGrantAdmin(ReadOnly, admin.ModelAdmin):
     fields = readonly_fields = (
         "id", "partner", "issuer", "created_at", "ended_at", "page",
     )  # fmt: skip
+
+    def get_list_display(self, request):
+        return self.columns(request, self.list_display)
+
+    def get_fields(self, request, obj=None):
+        return self.columns(request, self.fields)
+
+    def columns(self, request, names):
+        """The last one is for staff that end grants."""
+        may_end = request.user.has_perm("issuers.change_issuergrant")
+        return names if may_end else names[:-1]
 
     @admin.display(description="issuer")
     def issuer_or_every(self, grant):

@@ -7,7 +7,7 @@ from django.db.models import Q
 from django.db.models.functions import Collate, Left, Lower, Now
 
 from accounts.keys.models import Partner
-from accounts.people.models import Country, User
+from accounts.people.models import TURNS_AROUND, Country, User
 from issuers.models.classification import IndustryClassificationBenchmark
 from issuers.models.documents import Document
 from partnerapi.core.constraints import check
@@ -143,7 +143,8 @@ class Issuer(models.Model):
         ]
 
     def __str__(self):
-        return self.trading_name
+        """The name, without characters that would reverse the text beside it."""
+        return TURNS_AROUND.sub("", self.trading_name)
 
 
 class IssuerGrantQuerySet(models.QuerySet["IssuerGrant"]):

@@ -143,7 +143,8 @@ def day_ticks(days: Sequence[date]) -> list[tuple[str, str]]:
 
 
 def hour_ticks(hours: Sequence[datetime]) -> list[tuple[str, str]]:
-    return ticks_of([f"{hour.day} {hour:%b %H:%M}" for hour in hours])
+    """Of less than a week: the day of the week is short, and names one day."""
+    return ticks_of([f"{hour:%a %H:%M}" for hour in hours])
 
 
 def stairs(values: Sequence[int | None], scale: Scale) -> list[str]:

@@ -89,7 +89,7 @@ def issuers(text: str, key: UUID | None) -> Iterator[Hit]:
             issuer = by_id[pk]
             is_exact = key is not None or issuer.slug == text.lower()
             place = reverse("admin:issuer", args=[issuer.pk])
-            yield Hit(issuer.trading_name, issuer.slug, place, is_exact)
+            yield Hit(str(issuer), issuer.slug, place, is_exact)
 
 
 def tokens(text: str, key: UUID | None) -> Iterator[Hit]:

@@ -25,6 +25,7 @@ from accounts.cash.suspense import unassigned_deposits
 from accounts.history.models import StaffChange
 from accounts.investors.models import InvestorAttestation
 from accounts.keys.models import ApiKey
+from accounts.people.models import TURNS_AROUND
 from issuers.legacy.models import DeliveryJob, LegacyShareholder
 from issuers.models import Token
 from marketdata.models import FixSession
@@ -140,7 +141,11 @@ def pending_deliveries(at: datetime) -> Found:
     rows = fetch(PENDING_LINES, [MOST + 1, LINES], tuple)
     pending = {"status__exact": "PENDING"}
     lines = [
-        Line(name, count_text(count), f"{reverse('admin:delivery')}?issuer={slug}")
+        Line(
+            TURNS_AROUND.sub("", name),
+            count_text(count),
+            f"{reverse('admin:delivery')}?issuer={slug}",
+        )
         for name, slug, count, *_ in rows
     ]
     total = int(rows[0][3]) if rows else 0

@@ -59,7 +59,7 @@ def issuers(text: str, key: UUID | None) -> Iterator[Choice]:
     slug = "-".join(text.lower().split())
     named = Q(pk=key) if key else Q(slug__startswith=slug)
     for issuer in rows.filter(named)[:MOST]:
-        yield issuer.slug, issuer.trading_name
+        yield issuer.slug, str(issuer)
 
 
 def partners(text: str, key: UUID | None) -> Iterator[Choice]:

@@ -168,6 +168,14 @@ MOUSE_ONLY = """
 ).map((one) => one.outerHTML.slice(0, 200))
 """
 """What invites a click, and no key reaches."""
+OVERLAPPING = """
+[...document.querySelectorAll(".times")].flatMap((axis) => {
+  const boxes = [...axis.children].map((label) => label.getBoundingClientRect());
+  return boxes.slice(1).flatMap((box, at) =>
+      box.left < boxes[at].right + 2 ? [axis.children[at + 1].textContent] : []);
+})
+"""
+"""Labels of a chart's time that touch the one before."""
 JUMPS = "[...document.querySelectorAll('[tabindex]')].filter((e) => e.tabIndex > 0)"
 """What has the focus before what stands before it."""
 
@@ -251,6 +259,9 @@ def readable(back_office, axe):
         yield from test_browser.faults(page, axe)
         for name in page.evaluate(TOO_WIDE):
             yield page.url, name, "is wider than its form"
+        page.set_viewport_size({"width": 390, "height": 844})
+        for label in page.evaluate(OVERLAPPING):
+            yield page.url, label, "touches the label before"
         for control in page.evaluate(MOUSE_ONLY):
             yield page.url, control, "needs a mouse"
         if page.evaluate(f"{JUMPS}.length"):
@@ -391,6 +402,45 @@ def test_a_name_is_shown_as_written_and_moves_nothing(back_office, running_serve
     assert len(at) == 1
     assert back_office.evaluate(BROKEN) == []
     assert back_office.evaluate(CUT_OFF) == []
+
+
+def test_an_issuers_name_is_shown_as_written_and_moves_nothing(
+    back_office, running_server
+):
+    address = running_server["admin"]
+    back_office.goto(address + "issuers/token/")
+    token = back_office.locator("#result_list tbody th a").first.inner_text()
+    back_office.goto(f"{address}find/?q={token}")
+    back_office.locator("main a[href*='/admin/issuer/']").first.click()
+    own = back_office.url.split("captable")[0]
+    back_office.goto(own)
+    before = back_office.get_by_role("heading", level=1).inner_text()
+    for name in [*(one.strip() for one in NAMES), before]:
+        back_office.set_viewport_size({"width": 1280, "height": 900})
+        back_office.goto(own)
+        back_office.get_by_role("link", name="Edit", exact=True).click()
+        back_office.locator("#id_trading_name").fill(name)
+        back_office.get_by_role("button", name="Save", exact=True).click()
+        back_office.get_by_text("was changed successfully").wait_for()
+        shown = name.replace("\u202e", "")
+        for width in (1280, 390):
+            back_office.set_viewport_size({"width": width, "height": 900})
+            for path in (own, f"{address}find/?q={token}", address + "issuers/issuer/"):
+                back_office.goto(path)
+                wide = back_office.evaluate("document.documentElement.scrollWidth")
+                assert wide <= width, (name, path)
+                assert back_office.evaluate(BROKEN) == [], (name, path)
+            back_office.goto(own)
+            heading = back_office.get_by_role("heading", level=1)
+            assert heading.text_content().strip() == shown
+        back_office.set_viewport_size({"width": 1280, "height": 900})
+        back_office.goto(address + "issuers/issuer/")
+        assert back_office.evaluate(CUT_OFF) == [], name
+        at = back_office.locator("#result_list tbody tr").evaluate_all(
+            "rows => rows.map(row => [...row.cells].map("
+            "cell => Math.round(cell.getBoundingClientRect().left)).join())"
+        )
+        assert len({*at}) == 1, name
 
 
 PRESSED = """

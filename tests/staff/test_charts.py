@@ -35,6 +35,7 @@ from tests.characters import START, World
 from tests.issuers.register import people
 from tests.owner import tamper
 from tests.sampling import sample
+from tests.staff.test_delivery import new_lines, new_token
 from tests.staff.test_markets import Traded, statements
 
 __all__ = ["register"]
@@ -324,6 +325,55 @@ def test_cash_by_day_is_that_of_the_statements(staff: Client):
         assert rows[text] == (euros(said[last][0]), bank), text
     shown = [pair for day, pair in said.items() if day.isoformat() >= min(rows)]
     assert len(chart.marks) == min(12, sum(b != c for b, c in shown))
+
+
+def test_the_trades_of_a_year_are_those_of_sql(traded: Traded, staff: Client):
+    token, today, chosen = traded.token, day_of(timezone.now()), random.Random(13)
+    days = {*chosen.sample(range(1, 800), 300), 364, 365}
+    for number, back in enumerate(days, 2):
+        tamper(
+            "INSERT INTO marketdata_tradingday (token_id, day, open_cents, high_cents,"
+            " low_cents, close_cents, volume, value_cents, trades, first_trade,"
+            f" last_trade) VALUES ('{token.pk}', '{today - timedelta(back)}', 1, 1, 1,"
+            f" 1, 1, 1, {chosen.randrange(1, 90)}, {number}, {number})"
+        )
+    [(trades,)] = rows_of(TRADES_OF_A_YEAR, [token.pk, today])
+    assert staff.get(traded.page).context["year"] == trades > 1_000
+
+
+TRADES_OF_A_YEAR = """
+    SELECT sum(trades)::bigint FROM marketdata_tradingday
+    WHERE token_id = %s AND day > %s::date - 365
+"""
+
+
+def test_lines_by_issuer_are_those_of_sql(world: World, staff: Client):
+    chosen = random.Random(17)
+    tokens = [new_token(f"DRAWN{n}") for n in range(15)]
+    for token in tokens:
+        new_lines(token, *[5] * chosen.randrange(0, 40))
+        tamper(
+            "UPDATE issuers_legacyshareholder l SET status = 'DELIVERED',"
+            " delivered_at = now(), delivered_by = 'ana', ledger_seq = r.n FROM ("
+            "SELECT id, row_number() OVER () AS n FROM issuers_legacyshareholder"
+            f" WHERE token_id = '{token.pk}') r"
+            f" WHERE r.id = l.id AND r.n % 3 < {chosen.randrange(3)}"
+        )
+    drawn = staff.get("/admin/deliveries/").context["issuers"]
+    rows = rows_of(LINES_BY_ISSUER)
+    assert [(row.issuer_id, row.pending, row.delivered) for row in drawn] == rows
+    longest = max(pending + delivered for _, pending, delivered in rows)
+    for row in drawn:
+        assert row.pending_width == round(1000 * row.pending / longest, 1)
+        assert row.delivered_width == round(1000 * row.delivered / longest, 1)
+
+
+LINES_BY_ISSUER = """
+    SELECT i.id, count(*) FILTER (WHERE l.status = 'PENDING'),
+        count(*) FILTER (WHERE l.status = 'DELIVERED')
+    FROM issuers_issuer i JOIN issuers_legacyshareholder l ON l.issuer_id = i.id
+    GROUP BY i.id ORDER BY 2 DESC, i.trading_name LIMIT 12
+"""
 
 
 def test_the_day_of_a_chart_is_the_markets(traded: Traded, staff: Client):

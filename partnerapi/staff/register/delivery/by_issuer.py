@@ -3,6 +3,7 @@
 from typing import NamedTuple
 from uuid import UUID
 
+from accounts.people.models import TURNS_AROUND
 from partnerapi.core.backoffice import MOST_COUNTED
 from partnerapi.core.database import rows_of
 
@@ -32,7 +33,7 @@ def lines_by_issuer() -> list[Lines]:
     return [
         Lines(
             pk,
-            name,
+            TURNS_AROUND.sub("", name),
             slug,
             min(pending, MOST_COUNTED),
             min(delivered, MOST_COUNTED),
