@@ -33,6 +33,7 @@ from marketdata.trading.models import IssuedDocument, Market, Order
 from marketdata.trading.queues import BUY
 from marketdata.trading.refused import refused_orders
 from partnerapi.core.backoffice import OwnPage
+from partnerapi.core.form_fields import EurosField
 from partnerapi.exports.models import Export
 from partnerapi.gateway.models import IdempotencyRecord
 from partnerapi.operations.jobs import run_job
@@ -410,6 +411,8 @@ def test_a_row_is_saved_as_it_is_shown(staff, model):
     data = {}
     for bound in form:
         value = form.initial.get(bound.name, bound.initial)
+        if isinstance(bound.field, EurosField):
+            value = bound.field.prepare_value(value)
         for part, shown in parts(bound, value):
             data[part] = shown
     response = staff.post(page(model, "change", row.pk), data)

@@ -208,8 +208,9 @@ def test_the_page_tells_that_the_allotment_would_be_another_one():
 
 
 def test_terms_that_contradict_each_other_are_not_drafted():
-    with pytest.raises(CommandError, match="price is fixed or from a book"):
-        drafted(new_token(), "--price", "1000", "--floor", "5")
+    for prices in (("--price", "1000", "--floor", "5"), (), ("--rule", "BOOK")):
+        with pytest.raises(CommandError, match="one price from the book needs"):
+            drafted(new_token(), *prices)
     with pytest.raises(CommandError, match=r"its tax are within the proceeds\.$"):
         drafted(new_token(), "--price", "1000", "--fee", "9000", "--vat", "2000")
     with pytest.raises(CommandError, match="There is no offering"):
