@@ -61,6 +61,7 @@ from partnerapi.staff.people import (
 from partnerapi.staff.register import (
     captable,
     import_jobs,
+    imports,
     issuer,
     ledger,
     token,
@@ -186,6 +187,9 @@ class BackOffice(admin.AdminSite):
         context: dict[str, Any] = super().each_context(request)
         return context | {
             "help_link": handbook.help_link(request),
+            "may_import": any(
+                imports.may(request.user, kind) for kind in imports.KINDS.values()
+            ),
             # The page of the second factor does not show what waits.
             "inbox": inbox.read(request) if context["has_permission"] else None,
         }

@@ -1,13 +1,16 @@
 """What each role may do: the table of the page, these lines, and what pages answer."""
 
+import re
 from datetime import date
+from html import unescape
 from typing import Any
+from urllib.parse import urljoin, urlsplit
 
 import pytest
 from django.contrib import admin
 from django.contrib.auth.models import Group
 from django.test import Client
-from django.urls import reverse
+from django.urls import resolve, reverse
 from django.utils import timezone
 
 from accounts.access import Scope
@@ -155,8 +158,8 @@ ASKED_ELSEWHERE = {
 }
 WORKED = {
     "open-account": "sc", "assign-compids": "k", "open-market": "o",
-    "cancel-orders": "o", "stop-orders": "o", "unlock-sign-in": "k", "run-check": "oc",
-    "withdraw-draft": "o",
+    "draft-offering": "o", "cancel-orders": "o", "stop-orders": "o",
+    "unlock-sign-in": "k", "run-check": "oc", "withdraw-draft": "o",
 }  # fmt: skip
 """Pages whose parts each ask for a right of their own."""
 
@@ -219,17 +222,9 @@ def plural(model: Any) -> str:
     return str(model._meta.verbose_name_plural)
 
 
-def test_every_page_answers_each_role_as_expected(
-    world: World, clients: dict[str, Client]
-):
-    named = {url.name for url in admin.site.get_urls() if getattr(url, "name", None)}
-    lists = {
-        f"{model._meta.app_label}_{model._meta.model_name}"
-        for model in admin.site._registry
-    }
-    own = {name for name in named if name.rpartition("_")[0] not in lists}
-    assert own - DJANGOS - ASKED_ELSEWHERE == set(OWN_PAGES) == set(roles.PAGES)
-    places = {"issuer": world.listed.pk} | dict.fromkeys(
+def rows_of_pages(world: World) -> dict[str, Any]:
+    """A row for each page of a row of its own, by the name of its address."""
+    places: dict[str, Any] = {"issuer": world.listed.pk} | dict.fromkeys(
         ("token", "ledger", "book", "book_poll"), world.public_token.pk
     )
     key, _ = approved_key(world.partner, [Scope.ISSUERS_READ])
@@ -258,6 +253,20 @@ def test_every_page_answers_each_role_as_expected(
     day = date(2026, 1, 1)
     document = invented_document(1, "INVOICE", day, world.partner.pk).pk
     places |= {"document": document, "document_file": document}
+    return places
+
+
+def test_every_page_answers_each_role_as_expected(
+    world: World, clients: dict[str, Client]
+):
+    named = {url.name for url in admin.site.get_urls() if getattr(url, "name", None)}
+    lists = {
+        f"{model._meta.app_label}_{model._meta.model_name}"
+        for model in admin.site._registry
+    }
+    own = {name for name in named if name.rpartition("_")[0] not in lists}
+    assert own - DJANGOS - ASKED_ELSEWHERE == set(OWN_PAGES) == set(roles.PAGES)
+    places = rows_of_pages(world)
     told = {
         row.what: row.may
         for part, rows in roles.table()
@@ -288,6 +297,45 @@ def test_every_page_answers_each_role_as_expected(
         page = reverse("admin:ask", args=[kind.lower()])
         answered = [answers(client, page) for client in clients.values()]
         assert answered == may(FILED[kind]), kind
+
+
+LINK = re.compile(r'<a [^>]*?href="(/admin/[^"#]*|[?][^"#]*)')
+OUT = "logout", "view_on_site"
+
+
+def test_no_page_leads_its_reader_to_a_dead_end(
+    world: World, clients: dict[str, Client]
+):
+    """Of the pages of one kind, the first that is linked to is requested."""
+    places = rows_of_pages(world)
+    starts = [
+        reverse(f"admin:{name}", args=[places[name]])
+        for name in places
+        if name not in ("execution", "document_file")
+    ]
+    found = []
+    for role, client in clients.items():
+        seen: set[str] = set()
+        waiting = [("", page) for page in ["/admin/", "/admin/data/", *starts]]
+        while waiting:
+            source, page = waiting.pop()
+            path = urlsplit(page).path
+            name = resolve(path).url_name or ""
+            kind = path if name in ("ask", "work", "help_job") else name
+            if kind in seen or name in OUT:
+                continue
+            seen.add(kind)
+            answer = client.get(page, follow=True)
+            # A file that is sent as it is made is read to its end.
+            content = answer.getvalue()
+            if answer.status_code >= 400:
+                found += [(role, answer.status_code, source, page)] * bool(source)
+                continue
+            if "html" in answer.headers["Content-Type"]:
+                links = LINK.findall(content.decode())
+                waiting += [(page, urljoin(page, unescape(link))) for link in links]
+        assert len(seen) > 100
+    assert found == []
 
 
 def payment_file() -> PaymentFile:

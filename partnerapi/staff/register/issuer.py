@@ -19,6 +19,7 @@ from accounts.keys.models import ApiKey
 from issuers.callers import caller_of
 from issuers.legacy.models import LegacyShareholder
 from issuers.models import Issuer, IssuerFinancialData, Token
+from issuers.offerings.paying import cash_head
 from partnerapi.core.backoffice import MOST_COUNTED
 from partnerapi.core.money import euros
 from partnerapi.staff.charts import Bar, Part, share_bar
@@ -70,7 +71,7 @@ def show_issuer(request: HttpRequest, pk: UUID) -> HttpResponse:
     shown = [*tokens.order_by("created_at", "id")[:MOST_COUNTED]]
     figures = issuer.financial_data.order_by("-year", "-period_type")
     context: dict[str, Any] = admin.site.each_context(request) | {
-        "title": issuer.trading_name,
+        "title": str(issuer),
         "issuer": issuer,
         "at": at,
         "login": login,
@@ -85,6 +86,7 @@ def show_issuer(request: HttpRequest, pk: UUID) -> HttpResponse:
     }
     if not login:
         context |= {
+            "cash": cash_of(issuer),
             "grants": issuer.grants.live()
             .select_related("partner")
             .order_by("partner__login")[:GRANTS],
@@ -94,6 +96,18 @@ def show_issuer(request: HttpRequest, pk: UUID) -> HttpResponse:
             ],
         }
     return TemplateResponse(request, "admin/issuer.html", context)
+
+
+def cash_of(issuer: Issuer) -> dict[str, Any]:
+    """What its offerings have paid; empty before the first one."""
+    head = cash_head(issuer)
+    if head is None:
+        return {}
+    return {
+        "head": head,
+        "balance": euros(head.balance),
+        "reserved": euros(head.reserved),
+    }
 
 
 def by_class(tokens: list[Token]) -> Bar:
