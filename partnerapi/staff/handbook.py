@@ -55,6 +55,10 @@ OF_REQUESTS: Mapping[str, str] = {
     "tariff": "open-market", "parameters": "open-market",
     "offering": "offerings", "settlement": "offerings", "payout": "pay",
 }  # fmt: skip
+OF_WORK: Mapping[str, str] = {
+    "draft-offering": "offerings", "withdraw-draft": "offerings",
+}  # fmt: skip
+"""Work of which no job has the name."""
 OF_LISTS: Mapping[str, str] = {
     "accounts_account": "accounts", "accounts_accountstatuschange": "accounts",
     "accounts_apikey": "keys", "accounts_approvalpolicy": "decide",
@@ -91,7 +95,7 @@ def job_of(name: str, given: Mapping[str, Any]) -> str:
     if name == "ask":
         return OF_REQUESTS[given["kind"].lower()]
     if name == "work":
-        return str(given["name"])
+        return OF_WORK.get(given["name"], str(given["name"]))
     return OF_PAGES.get(name) or OF_LISTS[name.rpartition("_")[0]]
 
 

@@ -287,7 +287,7 @@ JOBS: Mapping[str, Job] = {
             "offerings", "Sell units for an issuer", "issuers/offering/",
             "issuers.view_offering",
             (
-                "An offering is drafted with the command offering draft. Its page "
+                "An offering is drafted from the page of its token. Its own page "
                 "withdraws a draft.",
                 "Its opening is a request, with all its terms.",
                 TWO,
