@@ -29,7 +29,7 @@ OF_PAGES: Mapping[str, str] = {
     "books": "watch-books", "market": "halt", "auction": "watch-books",
     "auction_poll": "watch-books", "execution": "bust", "order": "orders",
     "offering": "offerings",
-    "account": "accounts", "holder": "find", "holder_statement": "find",
+    "account": "accounts", "holder": "find", "holder_statement": "proofs",
     "holder_compliance": "restrict",
     "partner": "keys", "partner_requests": "partner-requests", "partner_key": "keys",
     "key": "keys", "revoke": "keys", "grant": "grants", "desk_member": "desks",
@@ -52,11 +52,11 @@ OF_REQUESTS: Mapping[str, str] = {
     "assignment": "receipts", "bust": "bust", "reopen": "halt",
     "identity": "identity", "grant": "grants", "desk": "desks",
     "release": "orders", "sign_in": "reset-sign-in",
-    "tariff": "open-market", "parameters": "open-market",
-    "offering": "offerings", "settlement": "offerings", "payout": "pay",
+    "tariff": "tariffs", "parameters": "parameters",
+    "offering": "offerings", "settlement": "offerings", "payout": "payouts",
 }  # fmt: skip
 OF_WORK: Mapping[str, str] = {
-    "draft-offering": "offerings", "withdraw-draft": "offerings",
+    "withdraw-draft": "offerings",
 }  # fmt: skip
 """Work of which no job has the name."""
 OF_LISTS: Mapping[str, str] = {
@@ -75,18 +75,18 @@ OF_LISTS: Mapping[str, str] = {
     "issuers_issuerfinancialdata": "publish", "issuers_issuergrant": "grants",
     "issuers_legacyshareholder": "deliver", "issuers_restriction": "restrict",
     "issuers_token": "issuers", "issuers_tokenrule": "rules",
-    "marketdata_conformancereport": "assign-compids",
+    "marketdata_conformancereport": "conformance",
     "marketdata_fixsession": "assign-compids", "trading_market": "halt",
     "trading_order": "orders", "trading_orderblock": "orders",
     "trading_refusedorder": "orders", "trading_issueddocument": "documents",
-    "trading_tariff": "open-market", "trading_marketparameters": "open-market",
+    "trading_tariff": "tariffs", "trading_marketparameters": "parameters",
     "issuers_offering": "offerings",
     "partnerapi_export": "partner-requests",
     "partnerapi_failedsignin": "unlock-sign-in",
     "partnerapi_idempotencyrecord": "partner-requests",
     "partnerapi_jobrun": "run-check",
-    "partnerapi_webhookdelivery": "partner-requests",
-    "partnerapi_webhookendpoint": "partner-requests",
+    "partnerapi_webhookdelivery": "webhooks",
+    "partnerapi_webhookendpoint": "webhooks",
 }  # fmt: skip
 
 

@@ -272,23 +272,68 @@ JOBS: Mapping[str, Job] = {
                 "A token without a price needs a reference price.",
                 "Opening is permanent: the levels of the feed leave the book.",
                 "The market is closed until its session begins.",
-                "Its fees are a tariff, which its page requests: rates, minimum and "
-                "maximum of an order, tax.",
-                "A partner's own tariff comes before the market's, and an order keeps "
-                "the tariff of its acceptance.",
-                "The page also requests other parameters, which hold from the next "
-                "opening; it shows the trades of twelve months beside the model.",
-                "Open orders that new parameters do not admit end at that opening, and "
-                "their partners learn it the evening before.",
-                TWO,
+                "Its page requests a tariff and other parameters.",
             ),
         ),
         Job(
-            "offerings", "Sell units for an issuer", "issuers/offering/",
-            "issuers.view_offering",
+            "parameters", "Change the parameters of a market", "ask/parameters/",
+            "accounts.file_parameters",
             (
-                "An offering is drafted from the page of its token. Its own page "
-                "withdraws a draft.",
+                "Start from the page of the market: the form has what is in force.",
+                "The page shows the trades of twelve months. With few of them it "
+                "proposes fixings, and a link fills them in.",
+                "Change the session, the holidays, the ticks, the lot, the bands, the "
+                "model or the limits of an order, and leave what stays.",
+                "The bands are percents of the price; ticks are in euros.",
+                "Enter the reason, and submit.",
+                "The page of the request lists what changes, before and after.",
+                TWO,
+                "The parameters hold from the next opening of the market.",
+                "Open orders that they do not admit end there. Partners learn it the "
+                "evening before.",
+                "The market's page shows what is in force, what is next, and who "
+                "decided it.",
+            ),
+        ),
+        Job(
+            "tariffs", "Set the fees of a market", "ask/tariff/",
+            "accounts.file_tariff",
+            (
+                "Start from the page of the market: its symbol is filled in.",
+                "Leave the partner blank for a tariff of all partners.",
+                "A partner's own tariff comes before it.",
+                "Enter the rates of makers and takers and the tax in percents.",
+                "The minimum and the maximum are euros of an order that traded.",
+                "Enter the time from which it holds, or leave it blank for the moment "
+                "of the approval.",
+                "To end a tariff, tick No tariff.",
+                "The page of the request shows the tariff before and after.",
+                TWO,
+                "An order keeps the tariff of its acceptance.",
+                "Each month the platform invoices the fees to the partner.",
+            ),
+        ),
+        Job(
+            "draft-offering", "Draft an offering", "do/draft-offering/",
+            "accounts.file_offering",
+            (
+                "Start from the page of the token: its symbol is filled in.",
+                "The token is on the primary market.",
+                "Choose how units are allotted. One price from the book needs a lowest "
+                "and a highest limit; the others need a price.",
+                "Enter the units, the minimum, and the bounds of a subscription.",
+                "Enter the times, UTC, between which investors subscribe.",
+                "The units come from the issuer's treasury, or are newly issued.",
+                "Enter the fee of the issuer and its tax in percents.",
+                "Enter the reason, and press Draft. Partners do not see it.",
+                "The page of the offering requests its opening.",
+            ),
+        ),
+        Job(
+            "offerings", "Open, price, allot and settle an offering",
+            "issuers/offering/", "accounts.file_offering",
+            (
+                "Open the offering from the list. Its page has its next steps.",
                 "Its opening is a request, with all its terms.",
                 TWO,
                 "The clock closes it. One that misses its minimum fails, and all cash "
@@ -299,7 +344,23 @@ JOBS: Mapping[str, Job] = {
                 "anew.",
                 "The settlement is a request, too. The requester begins it at a minute "
                 "outside the sessions of markets.",
-                "The issuer's cash is paid out by a request and a line of the bank.",
+                "The offering's page shows each entry of the register, and the cash.",
+            ),
+        ),
+        Job(
+            "payouts", "Pay out the cash of an issuer", "ask/payout/",
+            "accounts.file_payout",
+            (
+                "An issuer has cash once an offering is settled. Its amount is on the "
+                "page of the offering.",
+                "Enter the slug of the issuer and the amount in euros.",
+                "Enter the payee and the IBAN as the issuer's paper states them.",
+                "Enter the reason, and submit.",
+                "The page of the request shows what remains.",
+                TWO,
+                "The amount is reserved, and waits among the approved withdrawals.",
+                "Payments puts it into the next file for the bank.",
+                "The bank's statement names its reference, and marks it paid.",
             ),
         ),
         Job(
@@ -484,9 +545,58 @@ JOBS: Mapping[str, Job] = {
                 "Open the partner, and follow Requests.",
                 "Each has its time, its operation, its code and its request id.",
                 "A code filters the list.",
-                "The list of webhook deliveries shows each attempt of the last week.",
                 "Exports that failed today are a queue; the export's page says why.",
             ),
+        ),
+        Job(
+            "webhooks", "Look at a partner's webhooks", "partnerapi/webhookendpoint/",
+            "partnerapi.view_webhookendpoint",
+            (
+                "A partner creates its endpoints with a key.",
+                "Follow Webhooks on the page of the partner.",
+                "The status says whether the endpoint receives events.",
+                "Failing since is the time of the first attempt that failed.",
+                "The list of webhook deliveries shows each attempt of the last week, "
+                "with the status and the error of the partner's server.",
+                "Events are sent in order: one that fails holds back the later ones.",
+                "After a day without success the endpoint is off, and the members of "
+                "the partner's desk get an e-mail.",
+                "The partner repairs its server, and creates the endpoint anew.",
+                "No event is lost: the partner also reads the list of events.",
+            ),
+        ),
+        Job(
+            "conformance", "Read a conformance report",
+            "marketdata/conformancereport/", "marketdata.view_conformancereport",
+            (
+                "A partner runs conformance.py against the sandbox before it connects.",
+                "With --api, the program sends its verdicts here.",
+                "The page of the partner shows the newest reports by part: order "
+                "books, drop copy, orders.",
+                "Open a report for the verdict of each rule and its faults.",
+                "Compare the version with the rules of engagement in force.",
+                "Assign CompIDs once each part that the partner uses has passed.",
+                "A report is what the partner's own program says: it is no proof.",
+            ),
+        ),
+        Job(
+            "proofs", "Prove what a holder has", "accounts/userholder/",
+            "issuers.view_token",
+            (
+                "Find the holder.",
+                "Statement with proofs, on the holder's page, is a ZIP.",
+                "It has a PDF of the units held, and a proof for each token.",
+                "Each proof leads to a statement that the platform has signed.",
+                "The document Proof has two programs that check it offline.",
+                "Give the holder the ZIP with a link to that document.",
+                "The page of the token shows the last statement. Verify now compares "
+                "it with the register.",
+                "Entries after that statement come with the proof, and say so.",
+                "Partners compare their own copies of accounts by viewer.checkpoint, "
+                "which needs nothing from you.",
+                "The log has who took the file.",
+            ),
+            opens=True,
         ),
         Job(
             "log", "Read the log", "log/", "accounts.view_rowchange",

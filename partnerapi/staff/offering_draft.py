@@ -36,7 +36,7 @@ def instant(label: str) -> forms.DateTimeField:
     return forms.DateTimeField(label=f"{label}, UTC", help_text="2027-01-31 08:00")
 
 
-class DraftForm(WorkForm):
+class OfferingForm(WorkForm):
     field_order = [
         "token", "rule", "each", "floor", "cap", "units", "minimum", "smallest",
         "largest", "opens", "closes", "source", "reflection", "fee", "vat",

@@ -56,7 +56,7 @@ from partnerapi.core.form_fields import EurosField, WholeField
 from partnerapi.core.money import plural
 from partnerapi.staff.home import NIGHTLY
 from partnerapi.staff.lookup import as_uuid
-from partnerapi.staff.offering_draft import DraftForm
+from partnerapi.staff.offering_draft import OfferingForm
 from partnerapi.staff.picking import PartnerField, Picker, StaffField, TokenField
 from partnerapi.staff.working import Done, NotDone, WorkForm
 
@@ -400,7 +400,7 @@ WORK: Mapping[str, Work] = {
         "Open an internal market", "trading.change_market", MarketForm, "Open"
     ),
     "draft-offering": Work(
-        "Draft an offering", "accounts.file_offering", DraftForm, "Draft"
+        "Draft an offering", "accounts.file_offering", OfferingForm, "Draft"
     ),
     "cancel-orders": Work(
         "Cancel open orders", "trading.change_market", CancelForm, "Cancel the orders"

@@ -293,3 +293,118 @@ def test_a_holder_is_found_by_lei(asker):
     asker.find(lei)
     asker.page.get_by_role("heading", name="Holdings").wait_for()
     assert asker.clicks == 1
+
+
+def submit(asker, decider):
+    """The request is filed, in five clicks at most, and approved."""
+    asker.write("Reason", "Resolution of the board")
+    asker.click("button", "Submit for approval")
+    asker.sees("Submitted. Waiting for a second approver.")
+    assert asker.clicks <= 5
+    approve_the_latest(decider)
+
+
+def test_parameters_of_a_market_are_changed_by_two(asker, decider):
+    asker.begin()
+    asker.find(TOKEN)
+    asker.click("link", "Market")
+    asker.click("link", "Request other parameters")
+    asker.page.locator("#id_most_units").fill("250000")
+    submit(asker, decider)
+    asker.begin()
+    asker.find(TOKEN)
+    asker.click("link", "Market")
+    asker.sees("250,000 units")
+
+
+def test_a_tariff_is_set_by_two(asker, decider):
+    asker.begin()
+    asker.find(TOKEN)
+    asker.click("link", "Market")
+    asker.click("link", "Request a tariff")
+    for name, value in (("maker", "0.1"), ("taker", "0.25"), ("vat", "20")):
+        asker.page.locator(f"#id_{name}").fill(value)
+    submit(asker, decider)
+    asker.begin()
+    asker.find(TOKEN)
+    asker.click("link", "Market")
+    asker.sees("maker 0.1 %, taker 0.25 %; VAT 20 %")
+
+
+def test_an_offering_is_drafted_and_opened(asker, decider, running_server):
+    asker.page.goto(f"{asker.admin}issuers/token/?market_type__exact=PRIMARY_MARKET")
+    symbols = asker.page.locator("#result_list .field-symbol").all_inner_texts()
+    asker.page.goto(asker.admin + "issuers/offering/")
+    sold = asker.page.locator("#result_list .field-token").all_inner_texts()
+    symbol = next(one for one in symbols if not any(one in each for each in sold))
+    asker.begin()
+    asker.find(symbol)
+    asker.click("link", "Draft an offering")
+    for name, value in (
+        ("each", "12.50"), ("units", "5000"), ("minimum", "100"),
+        ("opens", "2027-02-01 08:00"), ("closes", "2099-02-15 16:00"),
+        ("reason", "The company asks for it"),
+    ):  # fmt: skip
+        asker.page.locator(f"#id_{name}").fill(value)
+    asker.page.locator("#id_source").select_option("MINT")
+    asker.click("button", "Draft")
+    asker.sees("Drafted the offering")
+    asker.click("link", "Request: Opening of an offering")
+    submit(asker, decider)
+
+
+def test_a_drop_copy_is_assigned(asker):
+    asker.begin()
+    asker.find("observer")
+    asker.click("link", "Assign CompIDs")
+    asker.page.locator("#id_kind").select_option("drop-copy")
+    asker.page.locator("#id_count").fill("1")
+    asker.write("Reason", "The partner asks for it")
+    asker.click("button", "Assign")
+    asker.page.locator("#compids + .wide", has_text="drop copy").wait_for()
+    assert asker.clicks == 3
+
+
+def test_what_a_holder_has_is_proved(asker):
+    asker.begin()
+    asker.find("lumarelle-optics")
+    asker.click("link", "Capitalization table")
+    asker.press(asker.page.locator("table").last.locator("tbody th a").first)
+    with asker.page.expect_download() as taken:
+        asker.click("link", "Statement with proofs (ZIP)")
+    assert taken.value.suggested_filename.endswith(".zip")
+    assert asker.clicks == 4
+
+
+def test_webhooks_reports_and_documents_are_read_from_their_partner(asker):
+    for name, heading in (
+        ("Webhooks", "Select webhook endpoint to view"),
+        ("Invoices", "Select issued document to view"),
+    ):
+        asker.begin()
+        asker.find("observer")
+        asker.press(asker.page.locator(".object-tools").get_by_role("link", name=name))
+        asker.page.get_by_role("heading", name=heading).wait_for()
+        assert asker.clicks == 2
+    asker.begin()
+    asker.find("observer")
+    asker.page.get_by_role("heading", name="Conformance").wait_for()
+
+
+def test_an_issuers_cash_is_paid_out_by_two(asker, decider):
+    asker.page.goto(asker.admin + "issuers/offering/?status__exact=SETTLED")
+    asker.page.locator("#result_list tbody th a").first.click()
+    asker.page.locator(".object-tools a[href*='/issuer/']").click()
+    issuer = asker.page.url
+    asker.page.goto(issuer)
+    asker.clicks = 0
+    asker.click("link", "Request a payout")
+    for name, value in (
+        ("amount", "12.34"), ("payee", "The company"),
+        ("iban", "FR76 3000 6000 0112 3456 7890 189"),
+    ):  # fmt: skip
+        asker.page.locator(f"#id_{name}").fill(value)
+    submit(asker, decider)
+    asker.begin()
+    asker.click("link", "Approved, awaiting bank payment", exact=False)
+    asker.sees("€12.34")
