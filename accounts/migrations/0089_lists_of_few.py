@@ -9,7 +9,7 @@ from partnerapi.core.migrating import AddIndexBeside
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("accounts", "0087_status_changes_recorded")]
+    dependencies = [("accounts", "0088_corrections_sql")]
 
     operations = [
         AddIndexBeside(

@@ -39,7 +39,7 @@ GRANT EXECUTE ON FUNCTION public.search_fold(text) TO PUBLIC;
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("issuers", "0115_register_at_once"),
+        ("issuers", "0116_bust_requests"),
     ]
 
     operations = [migrations.RunSQL(FORWARD, BACKWARD)]

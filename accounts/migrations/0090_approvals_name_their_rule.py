@@ -332,7 +332,7 @@ REVOKE ALL ON FUNCTION public.sign_in_reset(uuid) FROM PUBLIC;
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("accounts", "0088_lists_of_few"),
+        ("accounts", "0089_lists_of_few"),
     ]
 
     operations = [migrations.RunSQL(FORWARD, BACKWARD)]
