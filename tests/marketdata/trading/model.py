@@ -513,7 +513,7 @@ PARTNERS = [0, 1, 0, 0, 0]
 WEIGHTS = {
     "place": 8, "several": 4, "amend": 3, "cancel": 2, "freeze": 1, "suspend": 1,
     "rule": 1, "halt": 1, "expire": 1, "deposit": 2, "tariff": 2, "bust": 2,
-    "parameters": 1, "reopen": 2, "call": 2, "block": 1,
+    "parameters": 1, "reopen": 2, "call": 5, "block": 1,
 }  # fmt: skip
 
 
@@ -776,14 +776,14 @@ class Both:
         from marketdata.trading.parameters import latest, set_parameters
         from tests.approved import asker
 
-        base, step = self.random.choice([1, 1, 2, 5]), self.random.choice([1, 2, 5, 10])
+        base, step = self.random.choice([1, 1, 1, 2]), self.random.choice([1, 1, 2, 5])
         is_table = self.random.random() < 0.5
         terms = Terms(
             [(0, base), (100, step)] if is_table else [(0, base)],
-            self.random.choice([1, 1, 2, 3]),
+            self.random.choice([1, 1, 1, 1, 1, 2]),
             self.random.choice([2_000, 4_000]),
-            self.random.choice([None, None, 600, 1_000]),
-            self.random.choice([None, None, 6, 10]),
+            self.random.choice([None] * 5 + [1_000]),
+            self.random.choice([None] * 5 + [10]),
             self.random.choice([200, 300, 1_000]),
         )
         changed = {
