@@ -20,7 +20,7 @@ from issuers.register import ledger
 from issuers.register.approvals import token_facts, token_links
 from issuers.register.errors import LedgerError
 from issuers.register.models import HolderBalance, LedgerTransaction, TokenPrice
-from issuers.register.writer import Writer
+from issuers.register.writer import Entry, Kind, Price, Writer
 from marketdata.books.notify import notify
 from marketdata.trading import erroneous, locked
 from marketdata.trading.errors import NotTradable
@@ -77,7 +77,8 @@ def bust(
 
     The seller must still have the cash, the buyer the units, both unreserved. If the
     trade's price is still the token's last, the price before it is recorded again. At
-    a price in euro cents a trade of the same orders and units takes its place.
+    a price in euro cents a trade of the same orders and units takes its place, if the
+    rules of the token and its holders allow it now.
 
     Raises:
         NotBusted. LockTimeout: an auction of the market settles.
@@ -120,6 +121,7 @@ def undo(
         execute(UNDO, [token_id, trade, *by])
     else:
         check_price(execution, price)
+        check_rules(writer, entry, price)
         execute(CORRECT, [token_id, trade, price, *by])
         transaction.on_commit(partial(notify, token_id))
     return Bust.objects.get(token=token_id, sequence=trade)
@@ -169,6 +171,19 @@ def check_price(execution: Execution, price: int) -> None:
             f"The buyer has {euros(available)} available, and {euros(lacks)} more to "
             "pay. Cancel the buyer's orders, or have cash deposited."
         )
+
+
+def check_rules(writer: Writer, reversal: Entry, price: int) -> None:
+    """Check the new trade, after the reversal, and its price by the register's rules.
+
+    Raises:
+        LedgerError: the rule that refuses them now.
+    """
+    token_id = reversal.token_id
+    at = writer.ledgers[token_id].now
+    seller, buyer = reversal.target, reversal.source
+    writer.enter(Entry(token_id, Kind.TRADE, reversal.amount, seller, buyer), at)
+    writer.price(Price(token_id, price, TokenPrice.Source.TRADE), at)
 
 
 def limits(execution: Execution) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from accounts.accounts.models import Account
 from accounts.approvals.four_eyes import carry_out, decide
 from accounts.approvals.models import ApprovalRequest
 from accounts.people.models import User
+from issuers.compliance import restrictions
 from issuers.models import Token
 from marketdata.trading import uncrossing
 from marketdata.trading.models import Market, Order
@@ -195,6 +196,16 @@ def test_a_trade_shows_how_it_was_settled_and_is_busted_by_two(traded: Traded, s
     )
     assert "has no trade 9" in unknown.content.decode()
     assert staff.get(traded.execution.replace("/1/", f"/{2**70}/")).status_code == 404
+
+
+def test_a_form_says_which_rule_forbids_a_correction(traded: Traded, staff):
+    placed(traded.token, buy(traded.buyer, 5, 101))
+    terms = restrictions.Terms("FREEZE", "A court", traded.token)
+    restrictions.restrict(traded.buyer.user, terms, asker())
+    as_committed()
+    fields = {"token": traded.token.symbol, "trade": 2, "reason": "Mistyped"}
+    answer = staff.post("/admin/ask/bust/", fields | {"price": "1.01"})
+    assert "The receiver is frozen." in answer.content.decode()
 
 
 def test_more_trades_take_no_more_statements(traded: Traded, staff, monkeypatch):

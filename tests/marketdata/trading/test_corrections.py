@@ -9,6 +9,7 @@ from django.db import DatabaseError, transaction
 from accounts.approvals.four_eyes import NotApproved, Superseded
 from accounts.approvals.models import ApprovalKind
 from accounts.keys.models import Partner
+from issuers.compliance import restrictions
 from issuers.models.events import Event
 from issuers.register.models import LedgerTransaction, TokenPrice
 from marketdata.documents.contract_notes import draft_note
@@ -26,6 +27,7 @@ from partnerapi.sandbox.data.approvals import (
     file_and_approve,
 )
 from partnerapi.staff.approvals.kinds import KINDS
+from tests.approved import approved_rule, asker
 from tests.marketdata.trading.test_operating import (
     approved,
     carried,
@@ -249,6 +251,38 @@ def test_one_person_alone_corrects_no_trade(staff: None):
             as_committed()
         transaction.set_rollback(True)
     assert not Bust.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("rule", "code"),
+    [
+        (("MAX_BALANCE", {"units": 4}), "MAX_BALANCE_EXCEEDED"),
+        (("TRANSFERS_PAUSED", {}), "TRANSFERS_PAUSED"),
+        ("buyer", "RECEIVER_FROZEN"),
+        ("seller", "SENDER_FROZEN"),
+    ],
+)
+def test_a_rule_that_forbids_the_new_trade_is_named(
+    staff: None, rule: str | tuple[str, dict[str, int]], code: str
+):
+    traded = Traded()
+    request = approved(traded.bust(1, "--price", "108", "--request"))
+    if isinstance(rule, str):
+        frozen = {"buyer": traded.buyer, "seller": traded.seller}[rule]
+        terms = restrictions.Terms("FREEZE", "A court", traded.token)
+        restrictions.restrict(frozen.user, terms, asker())
+    else:
+        approved_rule(traded.token, *rule)
+    as_committed()
+    with pytest.raises(CommandError, match=code):
+        traded.bust(1, "--price", "108", "--dry-run")
+    with pytest.raises(Superseded, match=code):
+        KINDS["BUST"].preview(request)
+    with pytest.raises(Superseded, match=code):
+        carried(request)
+    assert not Bust.objects.exists()
+    # No rule forbids that the units go back.
+    assert "would be busted" in traded.bust(1, "--dry-run")
 
 
 def test_what_has_moved_on_is_not_corrected(staff: None):
