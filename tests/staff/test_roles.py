@@ -222,6 +222,10 @@ def plural(model: Any) -> str:
     return str(model._meta.verbose_name_plural)
 
 
+def test_plurals_of_lists_have_one_ending():
+    assert [m for m in admin.site._registry if plural(m).endswith("ss")] == []
+
+
 def rows_of_pages(world: World) -> dict[str, Any]:
     """A row for each page of a row of its own, by the name of its address."""
     places: dict[str, Any] = {"issuer": world.listed.pk} | dict.fromkeys(

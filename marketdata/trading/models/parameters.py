@@ -122,6 +122,7 @@ class MarketParameters(Parameters):
     created_at = models.DateTimeField()
 
     class Meta:
+        verbose_name_plural = "market parameters"
         constraints = [
             check(
                 "market_parameters_are_positive",
