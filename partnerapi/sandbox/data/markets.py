@@ -100,8 +100,8 @@ def open_by_fixings(token: Token, tick: int) -> None:
     """
     soon = (timezone.now() + SOON).astimezone(ZoneInfo(settings.MARKET_TIME_ZONE))
     opens = soon.time().replace(second=0, microsecond=0)
-    hours = [(soon + timedelta(hours=away)).time() for away in (2, 3)]
-    later = Session(*hours, weekdays_only=False)
+    begin, end = ((soon + timedelta(hours=away)).time() for away in (2, 3))
+    later = Session(begin, end, weekdays_only=False)
     phases.open_market(token.pk, later, ASKER, tick_cents=tick)
     wanted = parameters_of(latest(token.pk).terms)
     wanted.session_opens = wanted.session_closes = opens

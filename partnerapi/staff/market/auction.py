@@ -89,7 +89,7 @@ def auction_for(request: HttpRequest, pk: UUID, began: int) -> Auction:
 def context_of(auction: Auction, at: datetime) -> dict[str, Any]:
     state = state_of(auction)
     price, quantity, surplus = figures_of(auction)
-    numbers = [auction.began, auction.ended]
+    numbers = [n for n in (auction.began, auction.ended) if n is not None]
     events = OrderEvent.objects.filter(token=auction.token_id, number__in=numbers)
     of_number = {event.number: event for event in events}
     levels = levels_of(auction, price) if state == CALL else []
