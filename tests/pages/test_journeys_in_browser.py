@@ -378,8 +378,8 @@ def test_what_a_holder_has_is_proved(asker):
 
 def test_webhooks_reports_and_documents_are_read_from_their_partner(asker):
     for name, heading in (
-        ("Webhooks", "Select webhook endpoint to view"),
-        ("Invoices", "Select issued document to view"),
+        ("Webhooks", "Webhook endpoints"),
+        ("Invoices", "Issued documents"),
     ):
         asker.begin()
         asker.find("observer")
