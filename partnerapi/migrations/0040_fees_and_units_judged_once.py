@@ -4,8 +4,6 @@ from django.db import migrations
 
 FORWARD = r"""
 DROP FUNCTION public.register_states(uuid[], bigint[], boolean);
-
-DROP FUNCTION public.trading_fee(numeric, bigint, bigint, integer);
 """
 
 BACKWARD = r"""
@@ -69,17 +67,6 @@ BEGIN
     ) s ON TRUE;
 END $$;
 REVOKE ALL ON FUNCTION public.register_states(uuid[], bigint[], boolean) FROM PUBLIC;
-
-CREATE OR REPLACE FUNCTION public.trading_fee(weighted numeric, minimum bigint, maximum bigint, vat integer)
-RETURNS numeric LANGUAGE plpgsql IMMUTABLE
-SET search_path = pg_catalog, public, pg_temp
-AS $$
-DECLARE
-    net numeric := least(maximum, greatest(minimum, div(2 * weighted + 10000, 20000)));
-BEGIN
-    RETURN net + div(2 * net * vat + 10000, 20000);
-END $$;
-REVOKE ALL ON FUNCTION public.trading_fee(numeric, bigint, bigint, integer) FROM PUBLIC;
 """
 
 
@@ -87,7 +74,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ("issuers", "0105_erasures_refuse_by_name"),
         ("partnerapi", "0039_functions_alone_write_accounts"),
-        ("trading", "0045_self_trades_by_user"),
+        ("trading", "0037_fees_parameters_auctions"),
     ]
 
     operations = [migrations.RunSQL(FORWARD, BACKWARD)]

@@ -1,8 +1,134 @@
-"""Auctions sql."""
+"""Fees, blocks, parameters, auctions, offerings and documents, in functions."""
 
 from django.db import migrations
 
 FORWARD = r"""
+CREATE OR REPLACE FUNCTION public.trading_announce(of_token uuid)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+    following trading_marketparameters;
+    moment timestamptz;
+    reference bigint;
+BEGIN
+    PERFORM accounts_read_committed();
+    PERFORM FROM marketdata_orderbookhead h
+        WHERE h.token_id = of_token FOR NO KEY UPDATE;
+    SELECT * INTO following FROM trading_marketparameters p
+        WHERE p.token_id = of_token ORDER BY p.valid_from DESC, p.id DESC LIMIT 1;
+    moment := clock_timestamp();
+    IF (moment >= least(following.valid_from, following.opens_at - interval '12 hours')
+            AND following.announced_at IS NULL) IS NOT TRUE THEN
+        RETURN;
+    END IF;
+    UPDATE trading_marketparameters p SET announced_at = moment
+        WHERE p.token_id = of_token AND p.announced_at IS NULL;
+    reference := trading_reference(of_token);
+    PERFORM events_write(NULL, array_agg(o.partner_id),
+        array_agg('ORDER_ENDS_AT_OPENING'::text), array_agg(o.id), NULL,
+        array_agg(o.token_id), array_agg(o.account_id), NULL, NULL,
+        array_agg(o.limit_price), array_agg(o.quantity),
+        array_agg(o.quantity - o.filled), NULL, array_agg('PARAMETERS_CHANGED'::text))
+    FROM (SELECT * FROM trading_order x
+        WHERE x.token_id = of_token AND x.status = 'OPEN' AND trading_is_off(
+            x.limit_price, x.quantity - x.filled, following.tick_cents,
+            following.tick_floors, following.tick_steps, following.lot_units,
+            following.collar_bps, reference)
+        ORDER BY x.priority) o
+    HAVING count(*) > 0;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_announce(uuid) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_announce_bust(of_token uuid, of_trade bigint, at_price bigint)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_seqscan = 'off'
+AS $$
+#variable_conflict use_variable
+BEGIN
+    PERFORM events_write(NULL, ARRAY[b.partner_id, s.partner_id],
+        ARRAY['TRADE_BUST_REQUESTED', 'TRADE_BUST_REQUESTED'], ARRAY[b.id, s.id], NULL,
+        ARRAY[of_token, of_token], ARRAY[b.account_id, s.account_id], NULL, NULL,
+        ARRAY[at_price, at_price], ARRAY[x.quantity, x.quantity], NULL,
+        ARRAY[of_trade, of_trade])
+    FROM trading_execution x
+    JOIN trading_order b ON b.id = x.buy_order_id
+    JOIN trading_order s ON s.id = x.sell_order_id
+    WHERE x.token_id = of_token AND x.sequence = of_trade;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_announce_bust(uuid, bigint, bigint) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_apply_parameters(of_token uuid, at timestamp with time zone)
+RETURNS trading_market LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+    market trading_market;
+BEGIN
+    UPDATE trading_market m SET session_opens = p.session_opens,
+        session_closes = p.session_closes, weekdays_only = p.weekdays_only,
+        holidays = p.holidays, tick_cents = p.tick_cents, tick_floors = p.tick_floors,
+        tick_steps = p.tick_steps, lot_units = p.lot_units, collar_bps = p.collar_bps,
+        dynamic_band_bps = p.dynamic_band_bps, model = p.model, fixings = p.fixings,
+        most_value = p.most_value, most_units = p.most_units
+    FROM (SELECT * FROM trading_marketparameters x
+        WHERE x.token_id = of_token AND x.valid_from <= at
+        ORDER BY x.valid_from DESC, x.id DESC LIMIT 1) p
+    WHERE m.token_id = of_token
+    RETURNING m.* INTO market;
+    RETURN market;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_apply_parameters(uuid, timestamp with time zone) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_block(of_partner uuid, of_account uuid, of_token uuid, why text, asked_by text)
+RETURNS uuid LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = 'off'
+SET enable_mergejoin = 'off'
+SET enable_seqscan = 'off'
+AS $$
+#variable_conflict use_variable
+DECLARE
+    by_partner boolean := EXISTS (SELECT FROM accounts_partner p
+        WHERE p.id = of_partner AND p.login = asked_by);
+    made uuid;
+BEGIN
+    PERFORM accounts_read_committed();
+    IF NOT by_partner THEN
+        PERFORM accounts_staff_with(asked_by, 'trading.change_market');
+    END IF;
+    IF of_account IS NOT NULL AND NOT EXISTS (SELECT FROM accounts_account a
+            WHERE a.id = of_account AND a.partner_id = of_partner)
+        OR NOT by_partner AND (of_token IS NOT NULL OR why = '') THEN
+        RAISE EXCEPTION 'A block is of an account of the partner; staff give a reason, '
+            'and name no token.' USING ERRCODE = 'restrict_violation';
+    END IF;
+    PERFORM pg_advisory_xact_lock(hashtextextended('orders of partner' || p.id, 0))
+    FROM (SELECT x.id FROM accounts_partner x
+        WHERE of_partner IS NULL OR x.id = of_partner ORDER BY x.id) p;
+    SELECT b.id INTO made FROM trading_orderblock b
+    WHERE b.released_at IS NULL AND b.is_staff <> by_partner
+        AND b.partner_id IS NOT DISTINCT FROM of_partner
+        AND b.account_id IS NOT DISTINCT FROM of_account
+        AND b.token_id IS NOT DISTINCT FROM of_token;
+    IF FOUND THEN
+        RETURN made;
+    END IF;
+    INSERT INTO trading_orderblock (id, partner_id, account_id, token_id, is_staff,
+        reason, blocked_by, blocked_at)
+    VALUES (gen_random_uuid(), of_partner, of_account, of_token, NOT by_partner, why,
+        asked_by, clock_timestamp())
+    RETURNING id INTO made;
+    PERFORM events_write(ARRAY[CASE WHEN of_partner IS NULL THEN 'ALL'
+            ELSE 'PARTNER' END], ARRAY[of_partner], ARRAY['ORDERS_BLOCKED'],
+        ARRAY[of_account], NULL, ARRAY[of_token], ARRAY[of_account]);
+    RETURN made;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_block(uuid, uuid, uuid, text, text) FROM PUBLIC;
+
 CREATE OR REPLACE FUNCTION public.trading_call(of_token uuid, called_at timestamp with time zone, announced timestamp with time zone, session_ends timestamp with time zone, reference bigint, lowest bigint, highest bigint, why text, called_by text)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
@@ -19,15 +145,24 @@ DECLARE
     prices bigint[];
     empty bigint[];
     ends boolean[];
+    traded_price bigint;
+    traded_quantity bigint;
 BEGIN
     UPDATE trading_market SET phase = 'CALL', phase_since = called_at,
-        next_phase = CASE WHEN announced < session_ends THEN 'CONTINUOUS'
-            ELSE 'CLOSED' END,
+        next_phase = CASE
+            WHEN announced >= session_ends THEN 'CLOSED'
+            WHEN model <> 'FIXING' THEN 'CONTINUOUS'
+            WHEN trading_fixing(fixings, announced, session_ends) IS NULL THEN 'CLOSED'
+            ELSE 'CALL' END,
         next_phase_at = least(announced, session_ends), session_ends_at = session_ends,
         reference_price = reference, halt_reason = '', shows_book = FALSE,
         last_event = last_event + 1, last_phase_event = last_event + 1,
         last_at = called_at
         WHERE token_id = of_token RETURNING * INTO market;
+    -- Of the auction that has just settled, if one call follows another.
+    UPDATE trading_auction a SET ended = market.last_event
+        WHERE a.token_id = of_token AND a.ended IS NULL
+        RETURNING a.price, a.quantity INTO traded_price, traded_quantity;
     INSERT INTO trading_auction (token_id, began, reference_price, tick_cents,
         tick_floors, tick_steps, earliest_at, ends_at, lowest, highest)
     VALUES (of_token, market.last_event, reference, market.tick_cents,
@@ -48,9 +183,33 @@ BEGIN
     END IF;
     PERFORM events_write(ARRAY['ALL'], NULL, ARRAY['MARKET_PHASE_CHANGED'],
         ARRAY[of_token], NULL, ARRAY[of_token], NULL,
-        order_events => ARRAY[market.last_event], reasons => ARRAY['CALL']);
+        order_events => ARRAY[market.last_event], prices => ARRAY[traded_price],
+        quantities => ARRAY[traded_quantity], reasons => ARRAY['CALL']);
 END $$;
 REVOKE ALL ON FUNCTION public.trading_call(uuid, timestamp with time zone, timestamp with time zone, timestamp with time zone, bigint, bigint, bigint, text, text) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_cancel_after(of_partner uuid, seconds integer, asked_by text)
+RETURNS timestamp with time zone LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = 'off'
+SET enable_mergejoin = 'off'
+SET enable_seqscan = 'off'
+AS $$
+#variable_conflict use_variable
+DECLARE
+    at timestamptz := clock_timestamp() + make_interval(secs => nullif(seconds, 0));
+BEGIN
+    IF NOT EXISTS (SELECT FROM accounts_partner p
+            WHERE p.id = of_partner AND p.login = asked_by) OR seconds < 0 THEN
+        RAISE EXCEPTION 'A partner starts its own timer: %.', of_partner
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    INSERT INTO trading_canceltimer AS t (partner_id, fires_at)
+    VALUES (of_partner, at)
+    ON CONFLICT (partner_id) DO UPDATE SET fires_at = excluded.fires_at;
+    RETURN at;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_cancel_after(uuid, integer, text) FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION public.trading_change_phase(token uuid, wanted text, follows text, follows_at timestamp with time zone, reference bigint, why text, changed_by text)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER
@@ -70,6 +229,8 @@ DECLARE
     opens_now boolean;
     first_opening timestamptz;
     auction trading_auction;
+    fixing timestamptz;
+    coming trading_marketparameters;
 BEGIN
     PERFORM accounts_read_committed();
     PERFORM FROM marketdata_orderbookhead
@@ -77,9 +238,9 @@ BEGIN
     SELECT * INTO market FROM trading_market WHERE token_id = token;
     IF NOT coalesce(CASE market.phase
             WHEN 'CLOSED' THEN wanted IN ('CALL', 'CONTINUOUS', 'HALTED')
-            WHEN 'CALL' THEN wanted IN ('CONTINUOUS', 'CLOSED', 'HALTED')
+            WHEN 'CALL' THEN wanted IN ('CALL', 'CONTINUOUS', 'CLOSED', 'HALTED')
             WHEN 'CONTINUOUS' THEN wanted IN ('CALL', 'CLOSED', 'HALTED')
-            WHEN 'HALTED' THEN wanted IN ('CALL', 'CONTINUOUS', 'CLOSED') END, FALSE)
+            WHEN 'HALTED' THEN wanted IN ('CALL', 'CLOSED') END, FALSE)
         THEN
         RAISE EXCEPTION 'A market that is % does not become %.', market.phase, wanted
             USING ERRCODE = 'restrict_violation';
@@ -103,7 +264,8 @@ BEGIN
     END IF;
     IF changed_by = 'market' THEN
         IF (CASE market.phase WHEN 'CALL' THEN auction.settled = auction.fills
-            ELSE market.next_phase = wanted AND market.next_phase_at <= changed_at END)
+            ELSE market.next_phase_at <= changed_at AND (market.next_phase = wanted
+                OR wanted = 'CLOSED' AND market.session_ends_at <= changed_at) END)
             IS NOT TRUE THEN
             RAISE EXCEPTION 'A market enters its next phase by the clock, once that is '
                 'due: it is not %.', wanted USING ERRCODE = 'restrict_violation';
@@ -114,6 +276,11 @@ BEGIN
         PERFORM cash_judge_staff(changed_by, used, '{}');
     END IF;
     market := trading_apply_parameters(token, changed_at);
+    IF wanted = 'CONTINUOUS' AND (market.model = 'FIXING' OR market.phase = 'CLOSED'
+            AND trading_opening(token, market.model) = 'CALL') THEN
+        -- It opens by other parameters than when its next phase was determined.
+        wanted := 'CALL';
+    END IF;
     SELECT p.opens_at INTO first_opening
     FROM (SELECT * FROM trading_marketparameters x
         WHERE x.token_id = token AND x.valid_from <= changed_at
@@ -147,25 +314,47 @@ BEGIN
             RAISE EXCEPTION 'A market is % in its session, which begins at %.', wanted,
                 opens_at USING ERRCODE = 'restrict_violation';
         END IF;
+        -- One of the model's; staff and interruptions begin calls of their own.
+        fixing := trading_fixing(market.fixings, changed_at, closes_at);
         IF wanted = 'CALL' THEN
-            PERFORM trading_call(token, changed_at, changed_at + interval '270 s',
-                closes_at, refers_to, NULL, NULL, why, changed_by);
+            PERFORM trading_call(token, changed_at, CASE
+                WHEN market.model = 'FIXING' OR market.model = 'BOTH'
+                    AND changed_by = 'market'
+                THEN coalesce(fixing, changed_at + interval '270 s')
+                ELSE changed_at + interval '270 s' END, closes_at, refers_to, NULL, NULL, why, changed_by);
             IF first_opening IS NOT NULL THEN
                 PERFORM trading_end_off(token, changed_at);
             END IF;
             RETURN;
         ELSIF wanted = 'CONTINUOUS' THEN
-            follows := 'CLOSED';
-            follows_at := closes_at;
+            -- The call of a fixing begins five minutes before it.
+            follows_at := trading_fixing(market.fixings, changed_at + interval '5 min',
+                closes_at) - interval '5 min';
+            follows := CASE WHEN follows_at IS NULL THEN 'CLOSED' ELSE 'CALL' END;
+            follows_at := coalesce(follows_at, closes_at);
         ELSE
-            -- Orders that may cross trade at an auction first.
-            follows := CASE WHEN market.shows_book THEN 'CONTINUOUS' ELSE 'CALL' END;
+            -- After the last fixing of a session the next one opens.
+            IF opens_now AND market.model = 'FIXING' AND fixing IS NULL THEN
+                SELECT s.opens_at INTO opens_at
+                FROM trading_session(market.session_opens, market.session_closes,
+                    market.weekdays_only, market.holidays, closes_at) s;
+            END IF;
+            -- Parameters that hold by then determine when it opens, and how.
+            SELECT * INTO coming FROM trading_marketparameters p
+                WHERE p.token_id = token AND p.valid_from > changed_at
+                    AND p.valid_from <= opens_at
+                ORDER BY p.valid_from DESC, p.id DESC LIMIT 1;
+            IF FOUND THEN
+                market := trading_apply_parameters(token, coming.valid_from);
+                opens_at := coming.opens_at;
+            END IF;
+            follows := trading_opening(token, market.model);
             follows_at := opens_at;
         END IF;
     END IF;
     UPDATE trading_market SET phase = wanted, phase_since = changed_at,
         next_phase = follows, next_phase_at = follows_at,
-        session_ends_at = CASE wanted WHEN 'CONTINUOUS' THEN follows_at END,
+        session_ends_at = CASE wanted WHEN 'CONTINUOUS' THEN closes_at END,
         last_price = CASE wanted WHEN 'CONTINUOUS' THEN refers_to ELSE last_price END,
         reference_price = CASE wanted WHEN 'CONTINUOUS' THEN refers_to
             ELSE reference_price END,
@@ -228,10 +417,10 @@ BEGIN
         WHERE e.token_id = of_token AND e.number > since_event
     ), traded AS (
         SELECT e.number, e.trade, e.actor, f.order_id, f.reserved, f.paid AS paid_before,
-            f.maker_value + f.taker_value AS value_before, t.maker_bps, t.taker_bps,
-            t.minimum, t.maximum, t.vat_bps, o.side, o.cash_account_id,
+            f.maker_value + f.taker_value AS value_before, t.tariff, o.side,
+            o.cash_account_id,
             CASE WHEN o.side = 0 AND o.status = 'OPEN'
-                THEN (o.quantity - o.filled)::numeric * o.limit_price END AS rest,
+                THEN (o.quantity - o.filled)::numeric * o.limit_price ELSE 0 END AS rest,
             f.maker_value + sum(CASE WHEN e.takes THEN 0 ELSE e.value END) OVER by_order
                 AS maker,
             f.taker_value + sum(CASE WHEN e.takes THEN e.value ELSE 0 END) OVER by_order
@@ -241,14 +430,13 @@ BEGIN
         CROSS JOIN LATERAL (
             SELECT * FROM trading_orderfee x WHERE x.order_id = e.order_id LIMIT 1) f
         CROSS JOIN LATERAL (
-            SELECT * FROM trading_tariff x WHERE x.id = f.tariff_id LIMIT 1) t
+            SELECT x AS tariff FROM trading_tariff x WHERE x.id = f.tariff_id LIMIT 1) t
         CROSS JOIN LATERAL (
             SELECT * FROM trading_order x WHERE x.id = e.order_id LIMIT 1) o
         WINDOW by_order AS (PARTITION BY e.order_id ORDER BY e.number)
     ), due AS (
-        SELECT t.*, t.maker + t.taker AS value, CASE WHEN t.maker + t.taker = 0 THEN 0
-            ELSE trading_fee(t.maker * t.maker_bps + t.taker * t.taker_bps, t.minimum,
-                t.maximum, t.vat_bps) END AS due
+        SELECT t.*, t.maker + t.taker AS value,
+            trading_fee_due(t.tariff, t.maker, t.taker, 0) AS due
         FROM traded t
     ), paid AS (
         SELECT d.*, CASE d.side WHEN 0 THEN d.due ELSE d.value + least(
@@ -257,15 +445,13 @@ BEGIN
         FROM due d WINDOW by_order AS (PARTITION BY d.order_id ORDER BY d.number)
     ), steps AS MATERIALIZED (
         SELECT p.*, p.paid - coalesce(lag(p.paid) OVER by_order, p.paid_before) AS total,
-            trading_fee_net(p.paid, p.vat_bps) - trading_fee_net(coalesce(
-                lag(p.paid) OVER by_order, p.paid_before), p.vat_bps) AS net,
+            trading_fee_net(p.paid, (p.tariff).vat_bps) - trading_fee_net(coalesce(
+                lag(p.paid) OVER by_order, p.paid_before), (p.tariff).vat_bps) AS net,
             lead(p.number) OVER by_order IS NULL AS is_last
         FROM paid p WINDOW by_order AS (PARTITION BY p.order_id ORDER BY p.number)
     ), ends AS MATERIALIZED (
-        SELECT s.*, CASE WHEN s.rest IS NULL THEN 0 ELSE trading_fee(
-                s.maker * s.maker_bps + s.taker * s.taker_bps
-                    + s.rest * greatest(s.maker_bps, s.taker_bps),
-                s.minimum, s.maximum, s.vat_bps) - s.paid END AS holds
+        SELECT s.*, CASE s.rest WHEN 0 THEN 0 ELSE
+            trading_fee_due(s.tariff, s.maker, s.taker, s.rest) - s.paid END AS holds
         FROM steps s WHERE s.is_last
     ), kept AS (
         UPDATE trading_orderfee f SET maker_value = e.maker, taker_value = e.taker,
@@ -290,6 +476,297 @@ BEGIN
     ) p;
 END $$;
 REVOKE ALL ON FUNCTION public.trading_charge(uuid, bigint, timestamp with time zone) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_correct(of_token uuid, of_trade bigint, at_price bigint, why text, requested_by text, approved_by text)
+RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = 'off'
+SET enable_mergejoin = 'off'
+SET enable_seqscan = 'off'
+AS $$
+#variable_conflict use_variable
+DECLARE
+    undone record;
+    head marketdata_orderbookhead;
+    market trading_market;
+    trade trading_execution;
+    buy trading_order;
+    sell trading_order;
+    made bigint;
+    moved_at timestamptz;
+    fees integer := 0;
+    fee_payers bigint[];
+    fee_sides smallint[];
+    fee_nets bigint[];
+    fee_vats bigint[];
+    held_heads bigint[];
+    held_cents bigint[];
+    payments bigint[];
+BEGIN
+    SELECT * INTO undone
+    FROM trading_undo(of_token, of_trade, why, requested_by, approved_by);
+    SELECT * INTO head FROM marketdata_orderbookhead h WHERE h.token_id = of_token;
+    SELECT * INTO market FROM trading_market m WHERE m.token_id = of_token;
+    SELECT * INTO trade FROM trading_execution x
+        WHERE x.token_id = of_token AND x.sequence = of_trade;
+    SELECT * INTO buy FROM trading_order o WHERE o.id = trade.buy_order_id;
+    SELECT * INTO sell FROM trading_order o WHERE o.id = trade.sell_order_id;
+    IF (at_price > 0 AND at_price <> trade.price
+        AND at_price % coalesce(market.tick_steps[width_bucket(at_price,
+            market.tick_floors)], market.tick_cents) = 0
+        AND at_price <= (SELECT max(e.price) FROM trading_orderevent e
+            WHERE e.order_id = buy.id AND e.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED'))
+        AND at_price >= (SELECT min(e.price) FROM trading_orderevent e
+            WHERE e.order_id = sell.id AND e.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED'))
+        ) IS NOT TRUE THEN
+        RAISE EXCEPTION 'A trade is corrected to another price, a multiple of the tick '
+            'within the limits of both orders: trade % of token %.', of_trade, of_token
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    made := head.last_trade + 1;
+    moved_at := clock_timestamp();
+    WITH fees AS (
+        SELECT f.order_id, f.paid, f.reserved, o.side, o.cash_account_id, t AS tariff,
+            v.value, f.maker_value
+                + CASE WHEN trade.aggressor = o.side THEN 0 ELSE v.value END AS maker,
+            f.taker_value
+                + CASE WHEN trade.aggressor = o.side THEN v.value ELSE 0 END AS taker,
+            CASE WHEN o.side = 0 AND o.status = 'OPEN'
+                THEN (o.quantity - o.filled)::numeric * o.limit_price ELSE 0 END AS rest
+        FROM trading_orderfee f
+        JOIN trading_order o ON o.id = f.order_id
+        JOIN trading_tariff t ON t.id = f.tariff_id
+        CROSS JOIN (SELECT at_price * trade.quantity AS value) v
+        WHERE f.order_id IN (buy.id, sell.id)
+    ), due AS (
+        SELECT f.*, least(trading_fee_due(f.tariff, f.maker, f.taker, 0),
+                CASE f.side WHEN 1 THEN f.paid + f.value END) AS total
+        FROM fees f
+    ), held AS MATERIALIZED (
+        SELECT d.*, CASE d.rest WHEN 0 THEN 0 ELSE
+                trading_fee_due(d.tariff, d.maker, d.taker, d.rest) - d.total END
+                AS holds,
+            trading_fee_net(d.total, (d.tariff).vat_bps)
+                - trading_fee_net(d.paid, (d.tariff).vat_bps) AS net
+        FROM due d
+    ), kept AS (
+        UPDATE trading_orderfee f SET maker_value = h.maker, taker_value = h.taker,
+            paid = h.total, reserved = h.holds
+        FROM held h WHERE f.order_id = h.order_id
+    )
+    SELECT p.fees, p.heads, p.sides, p.nets, p.vats, r.heads, r.cents
+    INTO fees, fee_payers, fee_sides, fee_nets, fee_vats, held_heads, held_cents
+    FROM (
+        SELECT count(*)::integer AS fees,
+            array_agg(h.cash_account_id ORDER BY h.side) AS heads,
+            array_agg(h.side ORDER BY h.side) AS sides,
+            array_agg(h.net::bigint ORDER BY h.side) AS nets,
+            array_agg((h.total - h.paid - h.net)::bigint ORDER BY h.side) AS vats
+        FROM held h WHERE h.total > h.paid
+    ) p, (
+        SELECT coalesce(array_agg(h.cash_account_id), '{}') AS heads,
+            coalesce(array_agg((h.holds - h.reserved)::bigint), '{}') AS cents
+        FROM held h WHERE h.holds <> h.reserved
+    ) r;
+    payments := cash_post(moved_at,
+        ARRAY['TRADE'::text] || array_fill('FEE'::text, ARRAY[fees]),
+        buy.cash_account_id || fee_payers,
+        sell.cash_account_id || array_fill(market.fees_account_id, ARRAY[fees]),
+        at_price * trade.quantity || ARRAY(
+            SELECT f.net + f.vat FROM unnest(fee_nets, fee_vats) WITH ORDINALITY
+                AS f (net, vat, place) ORDER BY f.place),
+        array_fill(requested_by, ARRAY[1 + fees]), array_fill(''::text, ARRAY[1 + fees]),
+        array_fill(NULL::text, ARRAY[1 + fees]),
+        array_fill(NULL::bigint, ARRAY[1 + fees]),
+        array_fill(NULL::bigint, ARRAY[1 + fees]),
+        array_fill(NULL::uuid, ARRAY[1 + fees]), held_heads, held_cents);
+    INSERT INTO trading_executionfee (token_id, sequence, side, is_refund, net, vat,
+        cash_transaction)
+    SELECT of_token, made, f.side, FALSE, f.net, f.vat, payments[1 + f.place]
+    FROM unnest(fee_sides, fee_nets, fee_vats) WITH ORDINALITY
+        AS f (side, net, vat, place);
+    PERFORM FROM register_post(moved_at, ARRAY[of_token], ARRAY['TRADE'],
+        ARRAY[sell.ledger_account_id], ARRAY[buy.ledger_account_id],
+        ARRAY[trade.quantity::numeric], ARRAY[''], ARRAY[requested_by],
+        ARRAY[NULL::uuid], ARRAY[NULL::bigint], ARRAY[of_token], ARRAY[at_price],
+        ARRAY['TRADE'], ARRAY[requested_by], '{}', '{}', '{}');
+    INSERT INTO trading_execution (token_id, sequence, buy_order_id, sell_order_id,
+        buyer_account_id, seller_account_id, price, quantity, aggressor, ledger_seq,
+        cash_transaction, event, at, corrects)
+    VALUES (of_token, made, buy.id, sell.id, trade.buyer_account_id,
+        trade.seller_account_id, at_price, trade.quantity, trade.aggressor,
+        undone.entry + 1, payments[1], undone.event + 3, undone.at, of_trade);
+    INSERT INTO trading_orderevent (token_id, number, kind, order_id, price, quantity,
+        trade, reason, actor, at)
+    SELECT of_token, undone.event + 2 + s.side, 'TRADE_CORRECTED', s.id, at_price,
+        trade.quantity, made, why, requested_by, undone.at
+    FROM (VALUES (0, buy.id), (1, sell.id)) AS s (side, id) ORDER BY s.side;
+    UPDATE trading_market m SET last_event = undone.event + 3, last_price = at_price
+        WHERE m.token_id = of_token;
+    PERFORM marketdata_record(of_token, head.last_sequence, '{}', '{}', '{}', '{}',
+        ARRAY[at_price], ARRAY[trade.quantity], FALSE);
+    PERFORM events_write(NULL, ARRAY[buy.partner_id, sell.partner_id],
+        ARRAY['ORDER_TRADED', 'ORDER_TRADED'], ARRAY[buy.id, sell.id], NULL,
+        ARRAY[of_token, of_token], ARRAY[buy.account_id, sell.account_id], NULL,
+        ARRAY[undone.event + 2, undone.event + 3], ARRAY[at_price, at_price],
+        ARRAY[trade.quantity, trade.quantity],
+        ARRAY[buy.quantity - buy.filled, sell.quantity - sell.filled],
+        ARRAY[made, made]);
+    RETURN made;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_correct(uuid, bigint, bigint, text, text, text) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_could_fill(of_token uuid, killed uuid, killed_event bigint, since_event bigint, judged_at timestamp with time zone)
+RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = 'off'
+SET enable_mergejoin = 'off'
+SET enable_seqscan = 'off'
+SET plan_cache_mode = 'force_generic_plan'
+AS $$
+#variable_conflict use_column
+DECLARE
+    taker trading_order;
+BEGIN
+    SELECT * INTO taker FROM trading_order o WHERE o.id = killed;
+    IF EXISTS (SELECT FROM issuers_tokenrule r
+            WHERE r.token_id = of_token AND r.ended_at IS NULL)
+        OR EXISTS (SELECT FROM issuers_restriction r
+            WHERE r.ledger_account_id = taker.ledger_account_id
+                AND (r.ended_at IS NULL OR r.ended_at >= transaction_timestamp())) THEN
+        RETURN FALSE;
+    END IF;
+    RETURN (
+        WITH met AS MATERIALIZED (
+            SELECT q.id, q.user_id, q.ledger_account_id, s.remaining, s.priority,
+                CASE q.side WHEN 1 THEN s.price ELSE -s.price END AS price
+            FROM (
+                SELECT o.id FROM trading_order o
+                WHERE o.token_id = of_token AND o.side = 1 AND o.status = 'OPEN'
+                    AND taker.side = 0 AND o.limit_price <= taker.limit_price
+                UNION
+                SELECT o.id FROM trading_order o
+                WHERE o.token_id = of_token AND o.side = 0 AND o.status = 'OPEN'
+                    AND taker.side = 1 AND o.limit_price >= taker.limit_price
+                UNION
+                SELECT e.order_id FROM trading_orderevent e
+                WHERE e.token_id = of_token AND e.number > since_event
+            ) c
+            CROSS JOIN LATERAL (
+                SELECT * FROM trading_order o WHERE o.id = c.id LIMIT 1) q
+            -- As it stood: later events of the call may have changed it.
+            CROSS JOIN LATERAL (
+                SELECT e.price, e.priority, (
+                    SELECT CASE WHEN x.kind IN ('ORDER_CANCELLED', 'ORDER_EXPIRED')
+                        THEN 0 ELSE x.remaining END
+                    FROM trading_orderevent x
+                    WHERE x.order_id = q.id AND x.number < killed_event
+                        AND x.kind NOT IN ('TRADE_BUSTED', 'TRADE_CORRECTED')
+                    ORDER BY x.number DESC LIMIT 1) AS remaining
+                FROM trading_orderevent e
+                WHERE e.order_id = q.id AND e.number < killed_event
+                    AND e.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED')
+                ORDER BY e.number DESC LIMIT 1
+            ) s
+            WHERE q.side = 1 - taker.side AND s.remaining > 0
+                AND (q.expires_at > judged_at) IS NOT FALSE
+        )
+        SELECT coalesce(sum(m.remaining), 0) >= taker.quantity
+        FROM met m
+        WHERE m.price <= CASE taker.side WHEN 0 THEN taker.limit_price
+                ELSE -taker.limit_price END
+            AND NOT EXISTS (SELECT FROM met own WHERE own.user_id = taker.user_id
+                AND (own.price, own.priority) <= (m.price, m.priority))
+            AND NOT EXISTS (SELECT FROM issuers_restriction r
+                WHERE r.ledger_account_id = m.ledger_account_id
+                    AND (r.ended_at IS NULL OR r.ended_at >= transaction_timestamp())));
+END $$;
+REVOKE ALL ON FUNCTION public.trading_could_fill(uuid, uuid, bigint, bigint, timestamp with time zone) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_end_off(of_token uuid, at timestamp with time zone)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+    off uuid[];
+BEGIN
+    LOOP
+        SELECT array_agg(x.id ORDER BY x.priority) INTO off
+        FROM (
+            SELECT o.id, o.priority FROM trading_order o
+            JOIN trading_market m ON m.token_id = o.token_id
+            WHERE o.token_id = of_token AND o.status = 'OPEN' AND trading_is_off(
+                o.limit_price, o.quantity - o.filled, m.tick_cents, m.tick_floors,
+                m.tick_steps, m.lot_units, m.collar_bps, m.reference_price)
+            LIMIT 5000
+        ) x;
+        EXIT WHEN off IS NULL;
+        PERFORM trading_write(of_token, at,
+            array_fill('ORDER_CANCELLED'::text, ARRAY[cardinality(off)]), off,
+            ARRAY(SELECT n::integer FROM generate_series(1, cardinality(off)) AS n),
+            array_fill(NULL::bigint, ARRAY[cardinality(off)]),
+            array_fill(NULL::bigint, ARRAY[cardinality(off)]),
+            array_fill('PARAMETERS_CHANGED'::text, ARRAY[cardinality(off)]),
+            array_fill('market'::text, ARRAY[cardinality(off)]), FALSE,
+            '{}', '{}', '{}', '{}', '{}', '{}');
+    END LOOP;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_end_off(uuid, timestamp with time zone) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_fee_due(tariff trading_tariff, maker numeric, taker numeric, rest numeric)
+RETURNS numeric LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+DECLARE
+    weighted numeric := maker * tariff.maker_bps + taker * tariff.taker_bps
+        + rest * greatest(tariff.maker_bps, tariff.taker_bps);
+    net numeric := least(tariff.maximum, greatest(tariff.minimum,
+        div(2 * weighted + 10000, 20000)));
+BEGIN
+    IF maker + taker + rest = 0 THEN
+        RETURN 0;
+    END IF;
+    RETURN net + div(2 * net * tariff.vat_bps + 10000, 20000);
+END $$;
+REVOKE ALL ON FUNCTION public.trading_fee_due(trading_tariff, numeric, numeric, numeric) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_fee_net(total numeric, vat integer)
+RETURNS numeric LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+BEGIN
+    RETURN div(20000 * total + 10000 + vat, 20000 + 2 * vat);
+END $$;
+REVOKE ALL ON FUNCTION public.trading_fee_net(numeric, integer) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_fire(of_partner uuid)
+RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = 'off'
+SET enable_mergejoin = 'off'
+SET enable_seqscan = 'off'
+AS $$
+BEGIN
+    UPDATE trading_canceltimer t SET fires_at = NULL, fired_at = clock_timestamp()
+    WHERE t.partner_id = of_partner AND t.fires_at <= clock_timestamp();
+    RETURN FOUND;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_fire(uuid) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_fixing(fixings time without time zone[], after timestamp with time zone, until timestamp with time zone)
+RETURNS timestamp with time zone LANGUAGE sql STABLE
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+    SELECT min(f.at)
+    FROM generate_series(0, (until AT TIME ZONE market_time_zone())::date
+        - (after AT TIME ZONE market_time_zone())::date) AS n
+    CROSS JOIN unnest(fixings) AS t (fixing)
+    CROSS JOIN LATERAL (SELECT ((after AT TIME ZONE market_time_zone())::date + n
+        + t.fixing) AT TIME ZONE market_time_zone() AS at) f
+    WHERE f.at > after AND f.at <= until
+$$;
+REVOKE ALL ON FUNCTION public.trading_fixing(time without time zone[], timestamp with time zone, timestamp with time zone) FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION public.trading_indicate(of_token uuid, of_call bigint, price bigint, quantity bigint, surplus bigint, of_event bigint)
 RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
@@ -378,6 +855,65 @@ BEGIN
         'A trade would have been outside the bands.', 'market');
 END $$;
 REVOKE ALL ON FUNCTION public.trading_interrupt(uuid, bigint, bigint, timestamp with time zone) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_is_off(price bigint, units bigint, tick bigint, floors bigint[], steps bigint[], lot bigint, collar integer, reference bigint)
+RETURNS boolean LANGUAGE sql IMMUTABLE
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+    SELECT price % coalesce(steps[width_bucket(price, floors)], tick) <> 0
+        OR units % lot <> 0
+        OR coalesce(abs(price - reference) > reference * collar / 10000, FALSE)
+$$;
+REVOKE ALL ON FUNCTION public.trading_is_off(bigint, bigint, bigint, bigint[], bigint[], bigint, integer, bigint) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_issue_document(said bytea, shown bytea)
+RETURNS SETOF trading_issueddocument LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+    facts jsonb := convert_from(said, 'UTF8')::jsonb;
+    of_kind text := facts ->> 'kind';
+    of_partner uuid := split_part(facts ->> 'partnerID', '|', 2)::uuid;
+    of_account uuid := split_part(facts ->> 'accountID', '|', 2)::uuid;
+    first_day date := (facts ->> 'begins')::date;
+    last_day date := (facts ->> 'ends')::date;
+    length text := CASE of_kind WHEN 'CONTRACT_NOTE' THEN 'day'
+        WHEN 'STATEMENT' THEN 'quarter' WHEN 'INVOICE' THEN 'month' END;
+    next_day date;
+BEGIN
+    PERFORM accounts_read_committed();
+    PERFORM pg_advisory_xact_lock(hashtextextended('documents', 0));
+    RETURN QUERY SELECT * FROM trading_issueddocument d
+        WHERE d.kind = of_kind AND d.partner_id = of_partner AND d.begins = first_day
+            AND d.account_id IS NOT DISTINCT FROM of_account;
+    IF FOUND THEN
+        RETURN;
+    END IF;
+    next_day := date_trunc(length, first_day::timestamp)
+        + CASE length WHEN 'quarter' THEN '3 months' ELSE '1 ' || length END::interval;
+    IF (first_day = date_trunc(length, first_day::timestamp) AND last_day = next_day - 1
+            AND next_day::timestamp AT TIME ZONE market_time_zone()
+                + interval '10 minutes' <= clock_timestamp()
+            AND (of_account IS NULL OR EXISTS (SELECT FROM accounts_account a
+                WHERE a.id = of_account AND a.partner_id = of_partner))
+            AND (facts ->> 'number')::bigint = 1 + (
+                SELECT coalesce(max(d.number), 0) FROM trading_issueddocument d
+                WHERE d.kind = of_kind)) IS NOT TRUE THEN
+        RAISE EXCEPTION 'A document is of a period that is over, of its own partner and '
+            'with the next number: % % from % to %.', of_kind, facts ->> 'number',
+            first_day, last_day USING ERRCODE = 'restrict_violation';
+    END IF;
+    RETURN QUERY INSERT INTO trading_issueddocument (id, kind, number, partner_id,
+        account_id, begins, ends, fee_net, fee_vat, content, content_digest, pdf,
+        pdf_digest, issued_at)
+    VALUES (split_part(facts ->> 'id', '|', 2)::uuid, of_kind, (facts ->> 'number')::bigint, of_partner,
+        of_account, first_day, last_day, (facts #>> '{fees,net}')::bigint,
+        (facts #>> '{fees,vat}')::bigint, said, sha256(said), shown, sha256(shown),
+        clock_timestamp())
+    RETURNING *;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_issue_document(bytea, bytea) FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION public.trading_judge_book(of_token uuid, sides smallint[], prices bigint[], since_trade bigint)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER
@@ -475,25 +1011,25 @@ BEGIN
         WHEN 'FILL_OR_KILL' THEN e.actor = p.login AND o.time_in_force = 'FOK'
             AND o.filled = 0 AND NOT trading_could_fill(of_token, o.id, e.number,
                 since_event, judged_at)
-        WHEN 'SELF_TRADE' THEN CASE WHEN is_call THEN e.actor = 'market' AND EXISTS (
-            SELECT FROM trading_order q WHERE q.user_id = o.user_id
-                AND q.token_id = of_token AND q.side <> o.side
-                AND CASE o.side WHEN 0 THEN q.limit_price <= o.limit_price
-                    ELSE q.limit_price >= o.limit_price END
-                AND q.priority < o.priority AND (q.status = 'OPEN'
-                    OR q.last_event > since_event))
+        WHEN 'SELF_TRADE' THEN CASE WHEN is_call THEN e.actor = 'market'
             ELSE e.actor = p.login AND EXISTS (
-            SELECT FROM trading_orderevent n WHERE n.token_id = of_token
-                AND n.number > since_event AND n.order_id = o.id
-                AND n.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED'))
+                SELECT FROM trading_orderevent n WHERE n.token_id = of_token
+                    AND n.number > since_event AND n.order_id = o.id
+                    AND n.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED')) END
             AND EXISTS (
-            SELECT FROM trading_order q WHERE q.user_id = o.user_id
-                AND q.token_id = of_token AND q.side <> o.side
+            -- Of the user's orders those that are open, or have changed since.
+            SELECT FROM (
+                SELECT x.* FROM trading_order x WHERE x.user_id = o.user_id
+                    AND x.status = 'OPEN' AND x.token_id = of_token
+                UNION ALL
+                SELECT x.* FROM trading_orderevent n
+                JOIN trading_order x ON x.id = n.order_id AND x.user_id = o.user_id
+                WHERE n.token_id = of_token
+                    AND n.number > CASE WHEN is_call THEN since_event ELSE e.number END
+            ) q WHERE q.side <> o.side
+                AND q.priority < CASE WHEN is_call THEN o.priority ELSE e.number END
                 AND CASE o.side WHEN 0 THEN q.limit_price <= o.limit_price
-                    ELSE q.limit_price >= o.limit_price END
-                AND q.priority < e.number AND (q.status = 'OPEN' OR EXISTS (
-                    SELECT FROM trading_orderevent n WHERE n.token_id = of_token
-                        AND n.number > e.number AND n.order_id = q.id))) END
+                    ELSE q.limit_price >= o.limit_price END)
         WHEN 'ACCOUNT_NOT_ACTIVE' THEN (SELECT a.status <> 'ACTIVE'
             FROM accounts_account a WHERE a.id = o.account_id)
         ELSE EXISTS (
@@ -679,6 +1215,163 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION public.trading_judge_priority(uuid, bigint, bigint, timestamp with time zone) FROM PUBLIC;
 
+CREATE OR REPLACE FUNCTION public.trading_keep_refused(ids uuid[], partners uuid[], times timestamp with time zone[], codes text[], numbers bigint[], messages text[], accounts uuid[], tokens uuid[], orders uuid[], sides smallint[], quantities numeric[], limits numeric[], times_in_force text[], client_order_ids text[])
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    INSERT INTO trading_refusedorder (id, partner_id, at, code, number, message,
+        account_id, token_id, order_id, side, quantity, limit_price, time_in_force,
+        client_order_id)
+    SELECT n.* FROM unnest(ids, partners, times, codes, numbers, messages, accounts,
+        tokens, orders, sides, quantities, limits, times_in_force, client_order_ids)
+        AS n (id, partner, at, code, number, message, account)
+    WHERE n.account IS NOT NULL
+    ON CONFLICT (id) DO NOTHING;
+    INSERT INTO trading_refusedorder AS r (id, partner_id, at, code, number)
+    SELECT n.id, n.partner, n.at, n.code, n.number
+    FROM unnest(ids, partners, times, codes, numbers, accounts)
+        AS n (id, partner, at, code, number, account)
+    WHERE n.account IS NULL
+    ORDER BY n.partner, n.at, n.code
+    ON CONFLICT (partner_id, at, code) WHERE account_id IS NULL
+        DO UPDATE SET number = r.number + excluded.number;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_keep_refused(uuid[], uuid[], timestamp with time zone[], text[], bigint[], text[], uuid[], uuid[], uuid[], smallint[], numeric[], numeric[], text[], text[]) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_limited(of_partner uuid, holds boolean)
+RETURNS TABLE(orders bigint, open_value numeric) LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = 'off'
+SET enable_mergejoin = 'off'
+SET enable_seqscan = 'off'
+AS $$
+#variable_conflict use_column
+BEGIN
+    IF holds THEN
+        PERFORM pg_advisory_xact_lock(
+            hashtextextended('limits of partner' || of_partner, 0));
+    END IF;
+    RETURN QUERY SELECT
+        (SELECT count(*) FROM trading_order o
+            WHERE o.partner_id = of_partner
+                AND o.created_at > clock_timestamp() - interval '1 second'),
+        (SELECT coalesce(sum((o.quantity - o.filled)::numeric * o.limit_price), 0)
+            FROM trading_order o
+            WHERE o.partner_id = of_partner AND o.status = 'OPEN');
+END $$;
+REVOKE ALL ON FUNCTION public.trading_limited(uuid, boolean) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_lock_markets(tokens uuid[])
+RETURNS TABLE(token_id uuid, source text, last_sequence bigint, last_snapshot bigint, last_trade bigint, phase text, next_phase text, next_phase_at timestamp with time zone, session_opens time without time zone, session_closes time without time zone, weekdays_only boolean, tick_cents bigint, lot_units bigint, collar_bps integer, reference_price bigint, last_event bigint, last_at timestamp with time zone, parameters json) LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = 'off'
+SET enable_mergejoin = 'off'
+SET enable_seqscan = 'off'
+AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM accounts_read_committed();
+    PERFORM FROM marketdata_orderbookhead h
+        WHERE h.token_id = ANY (tokens) ORDER BY h.token_id FOR NO KEY UPDATE;
+    RETURN QUERY
+        SELECT h.token_id, h.source::text, h.last_sequence, h.last_snapshot,
+            h.last_trade, m.phase::text, m.next_phase::text, m.next_phase_at,
+            m.session_opens, m.session_closes, m.weekdays_only, m.tick_cents,
+            m.lot_units, m.collar_bps, m.reference_price, m.last_event, m.last_at,
+            json_build_array(m.holidays, m.tick_floors, m.tick_steps, m.most_value,
+                m.most_units, m.dynamic_band_bps, m.model, m.fixings)
+        FROM marketdata_orderbookhead h
+        LEFT JOIN trading_market m ON m.token_id = h.token_id
+        WHERE h.token_id = ANY (tokens) ORDER BY h.token_id;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_lock_markets(uuid[]) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_open(token uuid, opens time without time zone, closes time without time zone, weekdays boolean, begins timestamp with time zone, tick bigint, lot bigint, collar integer, reference bigint, opened_by text)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = 'off'
+SET enable_mergejoin = 'off'
+SET enable_seqscan = 'off'
+AS $$
+#variable_conflict use_column
+DECLARE
+    head marketdata_orderbookhead;
+    sides smallint[];
+    prices bigint[];
+    empty bigint[];
+    ends boolean[];
+    opened_at timestamptz;
+BEGIN
+    PERFORM accounts_read_committed();
+    PERFORM accounts_staff_with(opened_by, 'trading.change_market');
+    SELECT * INTO head FROM marketdata_orderbookhead
+        WHERE token_id = token FOR NO KEY UPDATE;
+    IF head.source IS DISTINCT FROM 'EXTERNAL' THEN
+        RAISE EXCEPTION 'A market opens once, on a token that has an order book.'
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    SELECT array_agg(l.side), array_agg(l.price_cents), array_agg(0::bigint),
+        array_agg(FALSE) INTO sides, prices, empty, ends
+    FROM marketdata_booklevel l WHERE l.token_id = token;
+    IF prices IS NOT NULL THEN
+        ends[cardinality(ends)] := TRUE;
+        PERFORM marketdata_record(token, head.last_sequence, sides, prices, empty,
+            ends, '{}', '{}', FALSE);
+    END IF;
+    opened_at := clock_timestamp();
+    UPDATE marketdata_orderbookhead SET source = 'OWN' WHERE token_id = token;
+    INSERT INTO trading_market (token_id, phase, phase_since, next_phase, next_phase_at,
+        session_opens, session_closes, weekdays_only, tick_cents, lot_units, collar_bps,
+        dynamic_band_bps, reference_price, last_event, last_phase_event, last_at,
+        halt_reason)
+    VALUES (token, 'CLOSED', opened_at, 'CONTINUOUS', begins, opens, closes, weekdays,
+        tick, lot, collar, greatest(collar / 2, 1), reference, 1, 1, opened_at, '');
+    INSERT INTO trading_marketparameters (token_id, session_opens, session_closes,
+        weekdays_only, tick_cents, lot_units, collar_bps, dynamic_band_bps, valid_from,
+        opens_at, announced_at, reason, created_by, approved_by, created_at)
+    VALUES (token, opens, closes, weekdays, tick, lot, collar, greatest(collar / 2, 1),
+        opened_at, greatest(begins, opened_at), opened_at, '', opened_by, '', opened_at);
+    INSERT INTO trading_orderevent (token_id, number, kind, price, phase, reason, actor,
+        at)
+    VALUES (token, 1, 'PHASE_CHANGED', reference, 'CLOSED', '', opened_by, opened_at);
+END $$;
+REVOKE ALL ON FUNCTION public.trading_open(uuid, time without time zone, time without time zone, boolean, timestamp with time zone, bigint, bigint, integer, bigint, text) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_opening(of_token uuid, by_model text)
+RETURNS text LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+    SELECT CASE WHEN by_model = 'FIXING' OR NOT m.shows_book OR (
+        SELECT e.phase = 'HALTED' FROM trading_orderevent e
+        WHERE e.token_id = of_token AND e.order_id IS NULL AND e.phase <> 'CLOSED'
+        ORDER BY e.number DESC LIMIT 1) THEN 'CALL' ELSE 'CONTINUOUS' END
+    FROM trading_market m WHERE m.token_id = of_token
+$$;
+REVOKE ALL ON FUNCTION public.trading_opening(uuid, text) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_prune_refused(days integer, most integer)
+RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    deleted bigint;
+BEGIN
+    IF days < 30 THEN
+        RAISE EXCEPTION 'Refused orders are kept for 30 days at least, not for %.', days
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    DELETE FROM trading_refusedorder WHERE id IN (
+        SELECT id FROM trading_refusedorder
+        WHERE at < clock_timestamp() - make_interval(days => days)
+        LIMIT most FOR UPDATE SKIP LOCKED);
+    GET DIAGNOSTICS deleted = ROW_COUNT;
+    RETURN deleted;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_prune_refused(integer, integer) FROM PUBLIC;
+
 CREATE OR REPLACE FUNCTION public.trading_read(of_token uuid, accounts uuid[], sides smallint[], prices bigint[], client_ids text[], bid bigint, ask bigint, most integer, buys_wanted numeric, sells_wanted numeric, own uuid[], most_open integer, holds boolean)
 RETURNS json LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
@@ -707,6 +1400,7 @@ DECLARE
     is_call boolean;
     is_shown boolean;
     last_price bigint;
+    settling integer;
 BEGIN
     IF holds THEN
         IF current_setting('transaction_isolation') <> 'read committed' THEN
@@ -810,6 +1504,14 @@ BEGIN
     LEFT JOIN issuers_ledgeraccount l ON l.user_id = a.user_id
     JOIN accounts_cashaccount c ON c.account_id = a.id
     WHERE a.id = ANY (accounts);
+    -- The settlement of an offering holds cash for seconds: no order waits for it.
+    IF EXISTS (SELECT FROM issuers_offering s WHERE s.settling_until > clock) THEN
+        settling := offerings_settling(heads || ARRAY(
+            SELECT o.cash_account_id FROM trading_order o WHERE o.id = ANY (own)));
+        IF settling IS NOT NULL THEN
+            RETURN json_build_object('settling', settling);
+        END IF;
+    END IF;
     IF holds THEN
         IF users IS NOT NULL THEN
             RETURN json_build_object('missing', users);
@@ -915,6 +1617,279 @@ BEGIN
             FROM (SELECT DISTINCT unnest(accounts) AS account) w));
 END $$;
 REVOKE ALL ON FUNCTION public.trading_read(uuid, uuid[], smallint[], bigint[], text[], bigint, bigint, integer, numeric, numeric, uuid[], integer, boolean) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_reference(of_token uuid)
+RETURNS bigint LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+    SELECT coalesce(
+        (SELECT x.price FROM trading_execution x
+         WHERE x.token_id = of_token AND NOT EXISTS (SELECT FROM trading_bust b
+            WHERE b.token_id = x.token_id AND b.sequence = x.sequence)
+         ORDER BY x.sequence DESC LIMIT 1),
+        (SELECT nullif(h.price_cents, 0) FROM issuers_tokenledgerhead h
+         WHERE h.token_id = of_token),
+        (SELECT m.reference_price FROM trading_market m WHERE m.token_id = of_token))
+$$;
+REVOKE ALL ON FUNCTION public.trading_reference(uuid) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_refused_fills(of_token uuid, of_call bigint, past boolean)
+RETURNS TABLE(place integer, code text) LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = 'off'
+SET enable_mergejoin = 'off'
+SET enable_seqscan = 'off'
+SET plan_cache_mode = 'force_generic_plan'
+AS $$
+#variable_conflict use_column
+DECLARE
+    auction trading_auction;
+    listed issuers_ledgertransaction;
+BEGIN
+    SELECT * INTO auction FROM trading_auction a
+        WHERE a.token_id = of_token AND a.began = of_call;
+    -- Most tokens have no rule, and most of the time no holder has a restriction.
+    IF NOT EXISTS (SELECT FROM issuers_tokenrule r WHERE r.token_id = of_token
+            AND (r.ended_at IS NULL OR r.ended_at > auction.listed_at))
+        AND NOT EXISTS (SELECT FROM issuers_restriction r WHERE r.ended_at IS NULL)
+        AND NOT EXISTS (SELECT FROM issuers_restriction r
+            WHERE r.ended_at > auction.listed_at) THEN
+        RETURN;
+    END IF;
+    SELECT * INTO listed FROM issuers_ledgertransaction t
+        WHERE t.token_id = of_token AND t.seq = auction.listed_entry;
+    RETURN QUERY
+    SELECT f.place, j.code
+    FROM (
+        SELECT m.*, listed.holders_after + sum(m.holders) OVER (ORDER BY m.place)
+            AS holders_after
+        FROM (
+            SELECT l.place, l.quantity,
+                min(l.account) FILTER (WHERE l.delta < 0) AS seller,
+                min(l.account) FILTER (WHERE l.delta > 0) AS buyer,
+                min(l.after - l.delta) FILTER (WHERE l.delta < 0) AS given,
+                min(l.after - l.delta) FILTER (WHERE l.delta > 0) AS taken,
+                sum((l.after > 0)::integer - (l.after - l.delta > 0)::integer)
+                    AS holders
+            FROM (
+                SELECT f.place, f.quantity, l.account, l.delta,
+                    coalesce(p.balance_after, 0) + sum(l.delta) OVER (
+                        PARTITION BY l.account ORDER BY f.place) AS after
+                FROM trading_auctionfill f
+                CROSS JOIN LATERAL (
+                    SELECT * FROM trading_order x WHERE x.id = f.buy_order_id LIMIT 1) b
+                CROSS JOIN LATERAL (
+                    SELECT * FROM trading_order x WHERE x.id = f.sell_order_id LIMIT 1) s
+                CROSS JOIN LATERAL (VALUES (s.ledger_account_id, -f.quantity),
+                    (b.ledger_account_id, f.quantity)) AS l (account, delta)
+                LEFT JOIN LATERAL (
+                    SELECT x.balance_after FROM issuers_ledgerposting x
+                    WHERE x.token_id = of_token AND x.account_id = l.account
+                        AND x.seq <= auction.listed_entry
+                    ORDER BY x.seq DESC LIMIT 1
+                ) p ON TRUE
+                WHERE f.token_id = of_token AND f.began = of_call
+            ) l
+            GROUP BY l.place, l.quantity
+        ) m
+    ) f
+    CROSS JOIN LATERAL (
+        SELECT x.code FROM register_judge(of_token, 'TRADE', f.seller, f.buyer,
+            f.quantity, auction.listed_at, past, f.given, 0, f.taken,
+            listed.supply_after, (f.holders_after - f.holders)::bigint,
+            f.holders_after::bigint) x LIMIT 1
+    ) j
+    ORDER BY f.place;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_refused_fills(uuid, bigint, boolean) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_release(block uuid, asked_by text)
+RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = 'off'
+SET enable_mergejoin = 'off'
+SET enable_seqscan = 'off'
+AS $$
+#variable_conflict use_variable
+DECLARE
+    of trading_orderblock;
+    used uuid;
+BEGIN
+    UPDATE trading_orderblock b SET released_at = clock_timestamp(),
+        released_by = asked_by
+    WHERE b.id = block AND b.released_at IS NULL RETURNING * INTO of;
+    IF NOT FOUND THEN
+        RETURN FALSE;
+    END IF;
+    IF of.is_staff THEN
+        used := approvals_use('RELEASE', jsonb_build_object('block', block), NULL, NULL,
+            NULL);
+        PERFORM cash_judge_staff(asked_by, used, '{}');
+    ELSIF NOT EXISTS (SELECT FROM accounts_partner p
+            WHERE p.id = of.partner_id AND p.login = asked_by) THEN
+        RAISE EXCEPTION 'A partner releases its own blocks: %.', block
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    PERFORM events_write(ARRAY[CASE WHEN of.partner_id IS NULL THEN 'ALL'
+            ELSE 'PARTNER' END], ARRAY[of.partner_id], ARRAY['ORDERS_RELEASED'],
+        ARRAY[of.account_id], NULL, ARRAY[of.token_id], ARRAY[of.account_id]);
+    RETURN TRUE;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_release(uuid, text) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_session(opens time without time zone, closes time without time zone, weekdays boolean, holidays date[], at timestamp with time zone)
+RETURNS TABLE(opens_at timestamp with time zone, closes_at timestamp with time zone, is_open boolean) LANGUAGE sql STABLE
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+    SELECT min(s.begins) FILTER (WHERE s.begins >= at),
+        min(s.ends) FILTER (WHERE s.ends > at),
+        coalesce(bool_or(s.begins <= at AND at < s.ends), FALSE)
+    -- No more days than these are holidays in a row.
+    FROM (SELECT (at AT TIME ZONE market_time_zone())::date + n AS day
+          FROM generate_series(-1, 400) AS n) d
+    CROSS JOIN LATERAL (SELECT
+        (d.day + opens) AT TIME ZONE market_time_zone() AS begins,
+        (d.day + (closes <= opens)::integer + closes) AT TIME ZONE market_time_zone()
+            AS ends) s
+    WHERE NOT (weekdays AND extract(isodow FROM d.day) > 5)
+        AND d.day <> ALL (holidays)
+$$;
+REVOKE ALL ON FUNCTION public.trading_session(time without time zone, time without time zone, boolean, date[], timestamp with time zone) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_set_parameters(actor text, of_token uuid, terms jsonb, why text)
+RETURNS SETOF trading_marketparameters LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+    made trading_marketparameters;
+    approver text;
+    replaced bigint;
+BEGIN
+    PERFORM accounts_read_committed();
+    PERFORM FROM marketdata_orderbookhead h
+        WHERE h.token_id = of_token AND h.source = 'OWN' FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'Parameters are of an internal market: %.', of_token
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    SELECT p.id INTO replaced FROM trading_marketparameters p
+        WHERE p.token_id = of_token ORDER BY p.valid_from DESC, p.id DESC LIMIT 1;
+    approver := approvals_use_by(actor, 'PARAMETERS', jsonb_build_object(
+        'token', of_token, 'terms', terms, 'replaces', replaced, 'reason', why));
+    made := jsonb_populate_record(NULL::trading_marketparameters, terms);
+    IF EXISTS (
+        SELECT FROM (
+            SELECT t.floor, t.step, lag(t.floor, 1, 0::bigint) OVER w AS below,
+                lag(t.step, 1, made.tick_cents) OVER w AS before
+            FROM unnest(made.tick_floors, made.tick_steps) WITH ORDINALITY
+                AS t (floor, step, place)
+            WINDOW w AS (ORDER BY t.place)
+        ) t
+        WHERE (t.step > 0 AND t.floor > t.below AND t.floor % t.step = 0
+            AND t.floor % t.before = 0) IS NOT TRUE
+    ) OR cardinality(made.tick_floors) > 24 OR cardinality(made.holidays) > 366
+        OR made.fixings <> ARRAY(SELECT DISTINCT f FROM unnest(made.fixings) AS f ORDER BY f)
+    THEN
+        RAISE EXCEPTION 'Each floor of the ticks is above the one before, and a multiple '
+            'of the ticks on both sides; there are at most 24, and 366 holidays; fixings '
+            'are in order: %.', of_token USING ERRCODE = 'restrict_violation';
+    END IF;
+    made.created_at := clock_timestamp();
+    SELECT CASE WHEN s.is_open THEN s.closes_at ELSE made.created_at END
+    INTO made.valid_from
+    FROM (SELECT * FROM trading_marketparameters p
+        WHERE p.token_id = of_token AND p.valid_from <= made.created_at
+        ORDER BY p.valid_from DESC, p.id DESC LIMIT 1) p
+    CROSS JOIN LATERAL trading_session(p.session_opens, p.session_closes,
+        p.weekdays_only, p.holidays, made.created_at) s;
+    SELECT s.opens_at INTO made.opens_at
+    FROM trading_session(made.session_opens, made.session_closes, made.weekdays_only,
+        made.holidays, made.valid_from) s;
+    INSERT INTO trading_marketparameters (token_id, session_opens, session_closes,
+        weekdays_only, holidays, tick_cents, tick_floors, tick_steps, lot_units,
+        collar_bps, dynamic_band_bps, model, fixings, most_value, most_units, valid_from,
+        opens_at, replaces_id, reason, created_by, approved_by, created_at)
+    VALUES (of_token, made.session_opens, made.session_closes, made.weekdays_only,
+        made.holidays, made.tick_cents, made.tick_floors, made.tick_steps,
+        made.lot_units, made.collar_bps, made.dynamic_band_bps, made.model, made.fixings,
+        made.most_value, made.most_units, made.valid_from, made.opens_at, replaced, why,
+        actor, approver, made.created_at)
+    RETURNING * INTO made;
+    -- A market that stays closed until then opens by them.
+    UPDATE trading_market m SET next_phase_at = made.opens_at,
+        next_phase = trading_opening(of_token, made.model)
+        WHERE m.token_id = of_token AND m.phase = 'CLOSED'
+            AND (made.valid_from = made.created_at
+                OR m.next_phase_at >= made.valid_from);
+    IF FOUND OR made.valid_from = made.created_at THEN
+        PERFORM trading_apply_parameters(of_token, made.valid_from);
+    END IF;
+    PERFORM events_write(ARRAY['ALL'], NULL, ARRAY['MARKET_PARAMETERS_CHANGED'],
+        ARRAY[of_token], NULL, ARRAY[of_token], NULL);
+    RETURN NEXT made;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_set_parameters(text, uuid, jsonb, text) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_set_tariff(actor text, of_token uuid, of_partner uuid, begins timestamp with time zone, maker integer, taker integer, least_cents bigint, most_cents bigint, vat integer, why text)
+RETURNS SETOF trading_tariff LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+    present trading_tariff;
+    approver text;
+    account bigint;
+    moment timestamptz;
+    starts timestamptz;
+BEGIN
+    PERFORM accounts_read_committed();
+    PERFORM FROM marketdata_orderbookhead h
+        WHERE h.token_id = of_token AND h.source = 'OWN' FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'A tariff is of an internal market: %.', of_token
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    SELECT * INTO present FROM trading_tariff t
+        WHERE t.token_id = of_token AND t.partner_id IS NOT DISTINCT FROM of_partner
+            AND t.ended_at IS NULL;
+    moment := clock_timestamp();
+    starts := greatest(begins, moment);
+    IF maker IS NULL AND present.id IS NULL OR starts < present.valid_from
+        AND maker IS NOT NULL THEN
+        RAISE EXCEPTION 'A tariff follows one that has begun, or ends one: %.',
+            of_token USING ERRCODE = 'restrict_violation';
+    END IF;
+    approver := approvals_use_by(actor, 'TARIFF', jsonb_build_object('token', of_token,
+        'partner', of_partner, 'from', floor(extract(epoch FROM begins)),
+        'terms', CASE WHEN maker IS NOT NULL THEN jsonb_build_object('maker', maker,
+            'taker', taker, 'minimum', least_cents, 'maximum', most_cents, 'vat', vat)
+            END,
+        'replaces', present.id) || CASE WHEN maker IS NULL THEN '{}'
+            ELSE jsonb_build_object('reason', why) END);
+    UPDATE trading_tariff t SET ended_at = greatest(starts, t.valid_from),
+        ended_by = actor WHERE t.id = present.id;
+    IF maker IS NULL THEN
+        RETURN;
+    END IF;
+    IF NOT EXISTS (SELECT FROM trading_market m
+            WHERE m.token_id = of_token AND m.fees_account_id IS NOT NULL) THEN
+        INSERT INTO accounts_cashaccount (kind) VALUES ('MARKET')
+            RETURNING id INTO account;
+        INSERT INTO accounts_cashhead
+            (cash_account_id, kind, balance, reserved, last_number, entry_digest)
+        VALUES (account, 'MARKET', 0, 0, 0, decode(repeat('00', 32), 'hex'));
+        UPDATE trading_market m SET fees_account_id = account
+            WHERE m.token_id = of_token;
+    END IF;
+    RETURN QUERY INSERT INTO trading_tariff (token_id, partner_id, maker_bps, taker_bps,
+        minimum, maximum, vat_bps, valid_from, replaces_id, reason, created_by,
+        approved_by, created_at, ended_by)
+    VALUES (of_token, of_partner, maker, taker, least_cents, most_cents, vat, starts,
+        present.id, why, actor, approver, moment, '')
+    RETURNING *;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_set_tariff(text, uuid, uuid, timestamp with time zone, integer, integer, bigint, bigint, integer, text) FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION public.trading_settle(of_token uuid, most integer)
 RETURNS integer LANGUAGE plpgsql SECURITY DEFINER
@@ -1042,15 +2017,15 @@ BEGIN
                 fee_nets, fee_vats, fee_actors
             FROM trading_charge(of_token, market.last_event, settled_at) c;
         END IF;
-        PERFORM FROM register_post(moved_at,
+        PERFORM FROM register_enter(moved_at, FALSE,
             array_fill(of_token, ARRAY[batch]), array_fill('TRADE'::text, ARRAY[batch]),
             sellers, buyers, quantities::numeric[], array_fill(''::text, ARRAY[batch]),
             actors, array_fill(NULL::uuid, ARRAY[batch]),
-            array_fill(NULL::bigint, ARRAY[batch]),
+            array_fill(NULL::bigint, ARRAY[batch]), NULL,
             CASE WHEN is_last THEN ARRAY[of_token] ELSE '{}' END,
             CASE WHEN is_last THEN ARRAY[auction.price] ELSE '{}' END,
             CASE WHEN is_last THEN ARRAY['TRADE'] ELSE '{}' END,
-            CASE WHEN is_last THEN ARRAY['market'] ELSE '{}' END,
+            CASE WHEN is_last THEN ARRAY['market'] ELSE '{}' END, NULL,
             array_fill(of_token, ARRAY[cardinality(held_accounts)]),
             held_accounts, held_units);
         paid := cash_post(moved_at, array_fill('TRADE'::text, ARRAY[batch])
@@ -1133,11 +2108,90 @@ BEGIN
         WHERE e.token_id = of_token AND e.number > auction.first_event
             AND e.kind = 'ORDER_TRADED';
     END IF;
-    PERFORM trading_change_phase(of_token, CASE WHEN market.session_ends_at > settled_at
-        THEN 'CONTINUOUS' ELSE 'CLOSED' END, NULL, NULL, NULL, '', 'market');
+    PERFORM trading_change_phase(of_token, CASE
+        WHEN market.session_ends_at <= settled_at THEN 'CLOSED'
+        WHEN market.model <> 'FIXING' THEN 'CONTINUOUS'
+        WHEN trading_fixing(market.fixings, greatest(settled_at, auction.earliest_at),
+            market.session_ends_at) IS NULL THEN 'CLOSED'
+        ELSE 'CALL' END, NULL, NULL, NULL, '', 'market');
     RETURN 0;
 END $$;
 REVOKE ALL ON FUNCTION public.trading_settle(uuid, integer) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_sweep()
+RETURNS integer LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+DECLARE
+    house bigint;
+    paid bigint[];
+BEGIN
+    PERFORM accounts_read_committed();
+    SELECT c.id INTO house FROM accounts_cashaccount c WHERE c.kind = 'FEES';
+    PERFORM FROM accounts_cashhead h
+        WHERE h.kind IN ('FEES', 'MARKET')
+        ORDER BY h.cash_account_id FOR NO KEY UPDATE;
+    SELECT cash_post(clock_timestamp(), array_agg('FEE'::text ORDER BY h.account),
+        array_agg(CASE WHEN h.balance > 0 THEN h.account ELSE house END
+            ORDER BY h.account),
+        array_agg(CASE WHEN h.balance > 0 THEN house ELSE h.account END
+            ORDER BY h.account),
+        array_agg(abs(h.balance) ORDER BY h.account),
+        array_agg('market'::text ORDER BY h.account), array_agg(''::text),
+        array_agg(NULL::text), array_agg(NULL::bigint), array_agg(NULL::bigint),
+        array_agg(NULL::uuid), '{}', '{}')
+    INTO paid
+    FROM (SELECT x.cash_account_id AS account, x.balance FROM accounts_cashhead x
+        WHERE x.kind = 'MARKET' AND x.balance <> 0 LIMIT 5000) h
+    HAVING count(*) > 0;
+    RETURN coalesce(cardinality(paid), 0);
+END $$;
+REVOKE ALL ON FUNCTION public.trading_sweep() FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_told_bust()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = 'off'
+SET enable_mergejoin = 'off'
+SET enable_seqscan = 'off'
+AS $$
+DECLARE
+    used uuid;
+BEGIN
+    PERFORM FROM trading_execution x
+    JOIN issuers_ledgertransaction l ON l.token_id = x.token_id
+        AND l.seq = NEW.ledger_seq AND l.kind = 'REVERSAL' AND l.reverses = x.ledger_seq
+    JOIN accounts_cashtransaction c ON c.id = NEW.cash_transaction
+        AND c.kind = 'REVERSAL' AND c.reverses_id = x.cash_transaction
+    WHERE x.token_id = NEW.token_id AND x.sequence = NEW.sequence;
+    IF NOT FOUND OR NEW.at > clock_timestamp() OR 2 <> (
+        SELECT count(*) FROM trading_orderevent e WHERE e.token_id = NEW.token_id
+            AND e.number BETWEEN NEW.event AND NEW.event + 1
+            AND e.kind = 'TRADE_BUSTED'
+            AND e.trade = NEW.sequence AND e.at = NEW.at) THEN
+        RAISE EXCEPTION 'A bust undoes the entry and the payment of a trade, with an '
+            'event of each order: trade % of token %.', NEW.sequence, NEW.token_id
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    used := approvals_use('BUST', jsonb_build_object('token', NEW.token_id,
+        'trade', NEW.sequence, 'reason', NEW.reason) || coalesce((
+            SELECT jsonb_build_object('price', y.price) FROM trading_execution y
+            WHERE y.token_id = NEW.token_id AND y.ledger_seq = NEW.ledger_seq + 1
+                AND y.corrects = NEW.sequence), '{}'), NULL, NEW.token_id,
+        NEW.ledger_seq);
+    IF used IS NOT NULL AND NOT EXISTS (
+        SELECT FROM accounts_approvalrequest r
+        JOIN accounts_approvaldecision d ON d.request_id = r.id
+        JOIN accounts_user f ON f.id = r.filed_by_id
+        JOIN accounts_user u ON u.id = d.decided_by_id
+        WHERE r.id = used AND f.email = NEW.requested_by AND u.email = NEW.approved_by)
+    THEN
+        RAISE EXCEPTION 'A bust names who asked for it and who approved it.'
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_told_bust() FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION public.trading_uncross(of_token uuid, at_price bigint, buys uuid[], sells uuid[], quantities bigint[])
 RETURNS integer LANGUAGE plpgsql SECURITY DEFINER
@@ -1151,6 +2205,8 @@ DECLARE
     traded numeric;
     most numeric;
     wrong uuid;
+    entry bigint;
+    refused text;
 BEGIN
     PERFORM accounts_read_committed();
     PERFORM FROM marketdata_orderbookhead
@@ -1172,6 +2228,11 @@ BEGIN
         RAISE EXCEPTION 'An auction has a price, a multiple of the tick, and 50,000 '
             'fills at most, or neither.' USING ERRCODE = 'restrict_violation';
     END IF;
+    SELECT h.last_seq INTO entry FROM issuers_tokenledgerhead h
+        WHERE h.token_id = of_token FOR UPDATE;
+    PERFORM FROM issuers_ledgeraccount a
+        WHERE a.id IN (SELECT o.ledger_account_id FROM trading_order o
+            WHERE o.id = ANY (buys || sells)) ORDER BY a.id FOR SHARE;
     SELECT coalesce(sum(f.quantity), 0) INTO traded
     FROM unnest(quantities) AS f (quantity);
     WITH levels AS (
@@ -1240,8 +2301,15 @@ BEGIN
                     ELSE o.limit_price <= at_price END),
         fills = cardinality(buys), first_event = market.last_event,
         first_trade = (SELECT h.last_trade FROM marketdata_orderbookhead h
-            WHERE h.token_id = of_token)
+            WHERE h.token_id = of_token),
+        listed_at = clock_timestamp(), listed_entry = entry
     WHERE a.token_id = of_token AND a.began = auction.began;
+    SELECT format('fill %s: %s', f.place, f.code) INTO refused
+    FROM trading_refused_fills(of_token, auction.began, FALSE) f LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'A rule of the token, or a restriction of a holder, forbids '
+            '% of the auction.', refused USING ERRCODE = 'restrict_violation';
+    END IF;
     RETURN cardinality(buys);
 END $$;
 REVOKE ALL ON FUNCTION public.trading_uncross(uuid, bigint, uuid[], uuid[], bigint[]) FROM PUBLIC;
@@ -1279,9 +2347,12 @@ BEGIN
     SELECT * INTO buy FROM trading_order o WHERE o.id = trade.buy_order_id;
     SELECT * INTO sell FROM trading_order o WHERE o.id = trade.sell_order_id;
     IF trade.sequence IS NULL OR EXISTS (SELECT FROM trading_bust b
-            WHERE b.token_id = of_token AND b.sequence = of_trade) THEN
-        RAISE EXCEPTION 'A bust undoes a trade once: trade % of token %.', of_trade,
-            of_token USING ERRCODE = 'restrict_violation';
+            WHERE b.token_id = of_token AND b.sequence = of_trade)
+        OR EXISTS (SELECT FROM trading_auction a WHERE a.token_id = of_token
+            AND a.fills IS NOT NULL AND a.ended IS NULL) THEN
+        RAISE EXCEPTION 'A bust undoes a trade once, and not while an auction settles: '
+            'trade % of token %.', of_trade, of_token
+            USING ERRCODE = 'restrict_violation';
     END IF;
     PERFORM FROM issuers_tokenledgerhead h WHERE h.token_id = of_token FOR UPDATE;
     PERFORM FROM issuers_ledgeraccount a
@@ -1294,44 +2365,49 @@ BEGIN
     moved_at := clock_timestamp();
     at := greatest(market.last_at, moved_at);
     event := market.last_event + 1;
-    SELECT before.price_cents INTO restored
+    SELECT CASE WHEN other.at > before.effective_at
+            THEN nullif(other.price, trade.price) ELSE before.price_cents END
+    INTO restored
     FROM issuers_tokenledgerhead h
     JOIN issuers_tokenprice p ON p.token_id = of_token AND p.number = h.last_price
     JOIN issuers_tokenprice before
         ON before.token_id = of_token AND before.number = h.last_price - 1
     JOIN issuers_ledgertransaction l
         ON l.token_id = of_token AND l.seq = trade.ledger_seq
+    LEFT JOIN LATERAL (
+        SELECT x.price, x.at FROM trading_execution x
+        WHERE x.token_id = of_token AND x.sequence <> of_trade AND NOT EXISTS (
+            SELECT FROM trading_bust b
+            WHERE b.token_id = x.token_id AND b.sequence = x.sequence)
+        ORDER BY x.sequence DESC LIMIT 1
+    ) other ON TRUE
     WHERE h.token_id = of_token AND p.source = 'TRADE'
         AND p.effective_at = l.effective_at AND p.price_cents = trade.price;
     SELECT h.last_seq + 1 INTO entry FROM issuers_tokenledgerhead h
         WHERE h.token_id = of_token;
     WITH fees AS (
-        SELECT f.order_id, f.paid, f.reserved, o.side, o.cash_account_id, t.maker_bps,
-            t.taker_bps, t.minimum, t.maximum, t.vat_bps,
+        SELECT f.order_id, f.paid, f.reserved, o.side, o.cash_account_id, t AS tariff,
             f.maker_value - CASE WHEN trade.aggressor = o.side THEN 0 ELSE v.value END
                 AS maker,
             f.taker_value - CASE WHEN trade.aggressor = o.side THEN v.value ELSE 0 END
                 AS taker,
             CASE WHEN o.side = 0 AND o.status = 'OPEN'
-                THEN (o.quantity - o.filled)::numeric * o.limit_price END AS rest
+                THEN (o.quantity - o.filled)::numeric * o.limit_price ELSE 0 END AS rest
         FROM trading_orderfee f
         JOIN trading_order o ON o.id = f.order_id
         JOIN trading_tariff t ON t.id = f.tariff_id
         CROSS JOIN (SELECT trade.price * trade.quantity AS value) v
         WHERE f.order_id IN (buy.id, sell.id)
     ), remain AS (
-        SELECT f.*, CASE WHEN f.maker + f.taker = 0 THEN 0 ELSE least(f.paid,
-                trading_fee(f.maker::numeric * f.maker_bps + f.taker::numeric
-                    * f.taker_bps, f.minimum, f.maximum, f.vat_bps),
-                CASE f.side WHEN 1 THEN f.maker + f.taker END) END AS remains
+        SELECT f.*, least(f.paid, trading_fee_due(f.tariff, f.maker, f.taker, 0),
+                CASE f.side WHEN 1 THEN f.maker + f.taker END) AS remains
         FROM fees f
     ), held AS MATERIALIZED (
-        SELECT r.*, CASE WHEN r.rest IS NULL THEN 0 ELSE trading_fee(
-                r.maker::numeric * r.maker_bps + r.taker::numeric * r.taker_bps
-                    + r.rest * greatest(r.maker_bps, r.taker_bps),
-                r.minimum, r.maximum, r.vat_bps) - r.remains END AS holds,
-            trading_fee_net(r.paid, r.vat_bps) - trading_fee_net(r.remains, r.vat_bps)
-                AS net
+        SELECT r.*, CASE r.rest WHEN 0 THEN 0 ELSE
+                trading_fee_due(r.tariff, r.maker, r.taker, r.rest) - r.remains END
+                AS holds,
+            trading_fee_net(r.paid, (r.tariff).vat_bps)
+                - trading_fee_net(r.remains, (r.tariff).vat_bps) AS net
         FROM remain r
     ), kept AS (
         UPDATE trading_orderfee f SET maker_value = h.maker, taker_value = h.taker,
@@ -1416,7 +2492,7 @@ BEGIN
         last_price = coalesce((SELECT x.price FROM trading_execution x
             WHERE x.token_id = of_token AND NOT EXISTS (SELECT FROM trading_bust b
                 WHERE b.token_id = x.token_id AND b.sequence = x.sequence)
-            ORDER BY x.sequence DESC LIMIT 1), m.last_price)
+            ORDER BY x.sequence DESC LIMIT 1), m.reference_price)
         WHERE m.token_id = of_token;
     PERFORM events_write(NULL, ARRAY[buy.partner_id, sell.partner_id],
         ARRAY['TRADE_BUSTED', 'TRADE_BUSTED'], ARRAY[buy.id, sell.id], NULL,
@@ -1738,26 +2814,18 @@ BEGIN
                 AS cents
         FROM held h
     ) h, (
-        SELECT coalesce(array_agg(c.side ORDER BY c.message, c.place), '{}') AS sides,
-            array_agg(c.price ORDER BY c.message, c.place) AS prices,
-            array_agg(c.units::bigint ORDER BY c.message, c.place) AS units,
-            array_agg(c.is_end ORDER BY c.message, c.place) AS ends
-        FROM changes c
+        SELECT coalesce(array_agg(c.side), '{}') AS sides, array_agg(c.price) AS prices,
+            array_agg(c.units::bigint) AS units, array_agg(c.is_end) AS ends
+        FROM (SELECT * FROM changes ORDER BY message, place) c
     ) c, (
-        SELECT array_agg(t.price ORDER BY t.trade) AS prices,
-            array_agg(t.units ORDER BY t.trade) AS units,
-            array_agg(t.actor ORDER BY t.trade) AS actors,
-            array_agg(t.seller ORDER BY t.trade) AS sellers,
-            array_agg(t.buyer ORDER BY t.trade) AS buyers,
-            array_agg(t.paid_to ORDER BY t.trade) AS paid_to,
-            array_agg(t.paid_by ORDER BY t.trade) AS paid_by,
-            array_agg(t.buy ORDER BY t.trade) AS buys,
-            array_agg(t.sell ORDER BY t.trade) AS sells,
-            array_agg(t.buyer_account ORDER BY t.trade) AS buyer_accounts,
-            array_agg(t.seller_account ORDER BY t.trade) AS seller_accounts,
-            array_agg(t.aggressor ORDER BY t.trade) AS aggressors,
-            array_agg(t.event ORDER BY t.trade) AS events
-        FROM trades t
+        SELECT array_agg(t.price) AS prices, array_agg(t.units) AS units,
+            array_agg(t.actor) AS actors, array_agg(t.seller) AS sellers,
+            array_agg(t.buyer) AS buyers, array_agg(t.paid_to) AS paid_to,
+            array_agg(t.paid_by) AS paid_by, array_agg(t.buy) AS buys,
+            array_agg(t.sell) AS sells, array_agg(t.buyer_account) AS buyer_accounts,
+            array_agg(t.seller_account) AS seller_accounts,
+            array_agg(t.aggressor) AS aggressors, array_agg(t.event) AS events
+        FROM (SELECT * FROM trades ORDER BY trade) t
     ) t;
     IF wrong IS NOT NULL OR cardinality(array_positions(kinds, 'ORDER_AMENDED')) > 0
         AND cardinality(new_orders) > 0 THEN
@@ -1979,9 +3047,12 @@ BEGIN
                         AND (b.account_id = o.account_id OR b.account_id IS NULL)
                         AND (b.token_id = of_token OR b.token_id IS NULL))
                     THEN 'blocks'
-                WHEN o.status = 'OPEN' AND (SELECT count(*) FROM trading_order x
-                    WHERE x.account_id = o.account_id AND x.token_id = of_token
-                        AND x.status = 'OPEN') > 1000 THEN 'open orders' END AS broken
+                WHEN o.status = 'OPEN' AND o.account_id IN (
+                    SELECT x.account_id FROM trading_order x
+                    WHERE x.account_id = ANY (accounts) AND x.token_id = of_token
+                        AND x.status = 'OPEN'
+                    GROUP BY x.account_id HAVING count(*) > 1000)
+                    THEN 'open orders' END AS broken
             FROM trading_orderevent e
             CROSS JOIN LATERAL (
                 SELECT * FROM trading_order x WHERE x.id = e.order_id LIMIT 1) o
@@ -2024,18 +3095,18 @@ BEGIN
             GROUP BY u.account
         ) c;
     END IF;
-    PERFORM events_write(NULL, array_agg(o.partner_id ORDER BY e.number),
-        array_agg(e.kind::text ORDER BY e.number), array_agg(o.id ORDER BY e.number),
-        NULL, array_agg(of_token ORDER BY e.number),
-        array_agg(o.account_id ORDER BY e.number), NULL,
-        array_agg(e.number ORDER BY e.number), array_agg(e.price ORDER BY e.number),
-        array_agg(e.quantity ORDER BY e.number),
-        array_agg(e.remaining ORDER BY e.number), array_agg(e.trade ORDER BY e.number),
+    PERFORM events_write(NULL, array_agg(e.partner_id), array_agg(e.kind::text),
+        array_agg(e.order_id), NULL, array_agg(of_token), array_agg(e.account_id), NULL,
+        array_agg(e.number), array_agg(e.price), array_agg(e.quantity),
+        array_agg(e.remaining), array_agg(e.trade),
         array_agg(CASE WHEN e.kind IN ('ORDER_CANCELLED', 'ORDER_EXPIRED')
-            THEN e.reason END ORDER BY e.number),
+            THEN e.reason END),
         last => kinds && ARRAY['ORDER_ACCEPTED', 'ORDER_AMENDED'] AND NOT interrupts)
-    FROM trading_orderevent e JOIN trading_order o ON o.id = e.order_id
-    WHERE e.token_id = of_token AND e.number > market.last_event;
+    FROM (
+        SELECT e.*, o.partner_id, o.account_id
+        FROM trading_orderevent e JOIN trading_order o ON o.id = e.order_id
+        WHERE e.token_id = of_token AND e.number > market.last_event ORDER BY e.number
+    ) e;
     IF interrupts THEN
         PERFORM trading_interrupt(of_token, market.last_event, base_price, judged_at);
     END IF;
@@ -2043,6 +3114,9 @@ BEGIN
         entry + fills, paid;
 END $$;
 REVOKE ALL ON FUNCTION public.trading_write(uuid, timestamp with time zone, text[], uuid[], integer[], bigint[], bigint[], text[], text[], boolean, uuid[], uuid[], smallint[], text[], timestamp with time zone[], text[]) FROM PUBLIC;
+
+CREATE OR REPLACE VIEW public.trading_fill AS
+SELECT md5(concat_ws(' '::text, e.token_id, e.sequence, 0))::uuid AS id, e.token_id, e.sequence, 0::smallint AS side, e.buy_order_id AS order_id, e.buyer_account_id AS account_id, e.price, e.quantity, e.price * e.quantity AS value, CASE WHEN e.aggressor IS NULL THEN 'AUCTION'::text WHEN e.aggressor = 0 THEN 'TAKER'::text ELSE 'MAKER'::text END AS liquidity, e.ledger_seq, e.at, ( SELECT b.at FROM trading_bust b WHERE b.token_id = e.token_id AND b.sequence = e.sequence) AS busted_at, ( SELECT COALESCE(sum(f.net), 0::numeric)::bigint AS "coalesce" FROM trading_executionfee f WHERE f.token_id = e.token_id AND f.sequence = e.sequence AND f.side = 0) AS fee_net, ( SELECT COALESCE(sum(f.vat), 0::numeric)::bigint AS "coalesce" FROM trading_executionfee f WHERE f.token_id = e.token_id AND f.sequence = e.sequence AND f.side = 0) AS fee_vat FROM trading_execution e UNION ALL SELECT md5(concat_ws(' '::text, e.token_id, e.sequence, 1))::uuid AS id, e.token_id, e.sequence, 1::smallint AS side, e.sell_order_id AS order_id, e.seller_account_id AS account_id, e.price, e.quantity, e.price * e.quantity AS value, CASE WHEN e.aggressor IS NULL THEN 'AUCTION'::text WHEN e.aggressor = 1 THEN 'TAKER'::text ELSE 'MAKER'::text END AS liquidity, e.ledger_seq, e.at, ( SELECT b.at FROM trading_bust b WHERE b.token_id = e.token_id AND b.sequence = e.sequence) AS busted_at, ( SELECT COALESCE(sum(f.net), 0::numeric)::bigint AS "coalesce" FROM trading_executionfee f WHERE f.token_id = e.token_id AND f.sequence = e.sequence AND f.side = 1) AS fee_net, ( SELECT COALESCE(sum(f.vat), 0::numeric)::bigint AS "coalesce" FROM trading_executionfee f WHERE f.token_id = e.token_id AND f.sequence = e.sequence AND f.side = 1) AS fee_vat FROM trading_execution e;
 """
 
 BACKWARD = r"""
@@ -2061,8 +3135,6 @@ DECLARE
     closes_at timestamptz;
     refers_to bigint;
     used uuid;
-    opens_now boolean;
-    first_opening timestamptz;
 BEGIN
     PERFORM accounts_read_committed();
     PERFORM FROM marketdata_orderbookhead
@@ -2094,17 +3166,14 @@ BEGIN
     ELSE
         PERFORM cash_judge_staff(changed_by, used, '{}');
     END IF;
-    market := trading_apply_parameters(token, changed_at);
-    SELECT p.opens_at INTO first_opening
-    FROM (SELECT * FROM trading_marketparameters x
-        WHERE x.token_id = token AND x.valid_from <= changed_at
-        ORDER BY x.valid_from DESC, x.id DESC LIMIT 1) p
-    WHERE p.valid_from > coalesce((
-        SELECT e.at FROM trading_orderevent e
-        WHERE e.token_id = token AND e.order_id IS NULL
-            AND e.phase IN ('CALL', 'CONTINUOUS')
-        ORDER BY e.number DESC LIMIT 1), '-infinity');
-    refers_to := trading_reference(token);
+    refers_to := coalesce(
+        (SELECT x.price FROM trading_execution x
+         WHERE x.token_id = token AND NOT EXISTS (SELECT FROM trading_bust b
+            WHERE b.token_id = x.token_id AND b.sequence = x.sequence)
+         ORDER BY x.sequence DESC LIMIT 1),
+        (SELECT nullif(h.price_cents, 0) FROM issuers_tokenledgerhead h
+         WHERE h.token_id = token),
+        market.reference_price);
     IF reference IS NOT NULL AND (wanted = 'CONTINUOUS' AND reference = refers_to)
         IS NOT TRUE THEN
         RAISE EXCEPTION 'A market refers to the price of its last trade that stands, '
@@ -2114,14 +3183,18 @@ BEGIN
     follows := NULL;
     follows_at := NULL;
     IF wanted <> 'HALTED' THEN
-        SELECT s.opens_at, s.closes_at,
-            s.is_open AND (wanted = 'CONTINUOUS' OR changed_by = 'market')
-        INTO opens_at, closes_at, opens_now
-        FROM trading_session(market.session_opens, market.session_closes,
-            market.weekdays_only, market.holidays, changed_at) s;
-        IF first_opening > changed_at THEN
-            opens_at := first_opening;
-        ELSIF opens_now THEN
+        SELECT min(s.opens) FILTER (WHERE s.opens >= changed_at),
+            min(s.closes) FILTER (WHERE s.closes > changed_at)
+        INTO opens_at, closes_at
+        FROM (SELECT (changed_at AT TIME ZONE market_time_zone())::date + n AS day
+              FROM generate_series(0, 4) AS n) d
+        CROSS JOIN LATERAL (SELECT
+            (d.day + market.session_opens) AT TIME ZONE market_time_zone() AS opens,
+            (d.day + market.session_closes) AT TIME ZONE market_time_zone() AS closes
+        ) s
+        WHERE NOT (market.weekdays_only AND extract(isodow FROM d.day) > 5);
+        IF market.session_opens = market.session_closes OR opens_at = changed_at
+            OR closes_at < opens_at THEN
             opens_at := changed_at;
         END IF;
         IF wanted = 'CONTINUOUS' AND opens_at > changed_at THEN
@@ -2148,18 +3221,11 @@ BEGIN
         at)
     VALUES (token, market.last_event, 'PHASE_CHANGED', market.reference_price, wanted,
         why, changed_by, changed_at);
-    -- One of the market's log: a transaction may have several.
-    PERFORM events_write(ARRAY['ALL'], NULL, ARRAY['MARKET_PHASE_CHANGED'],
-        ARRAY[token], NULL, ARRAY[token], NULL,
-        order_events => ARRAY[market.last_event], reasons => ARRAY[wanted]);
-    IF wanted IN ('CALL', 'CONTINUOUS') AND first_opening IS NOT NULL THEN
-        PERFORM trading_end_off(token, changed_at);
-    END IF;
 END $$;
 REVOKE ALL ON FUNCTION public.trading_change_phase(uuid, text, text, timestamp with time zone, bigint, text, text) FROM PUBLIC;
 
-CREATE OR REPLACE FUNCTION public.trading_charge(of_token uuid, since_event bigint, judged_at timestamp with time zone)
-RETURNS TABLE(heads bigint[], cents bigint[], trades bigint[], sides smallint[], payers bigint[], nets bigint[], vats bigint[], actors text[]) LANGUAGE plpgsql SECURITY DEFINER
+CREATE OR REPLACE FUNCTION public.trading_could_fill(of_token uuid, killed uuid, killed_event bigint, since_event bigint, judged_at timestamp with time zone)
+RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
 SET enable_hashjoin = 'off'
 SET enable_mergejoin = 'off'
@@ -2167,93 +3233,63 @@ SET enable_seqscan = 'off'
 SET plan_cache_mode = 'force_generic_plan'
 AS $$
 #variable_conflict use_column
+DECLARE
+    taker trading_order;
 BEGIN
-    INSERT INTO trading_orderfee (order_id, tariff_id, maker_value, taker_value, paid,
-        reserved)
-    SELECT e.order_id, t.id, 0, 0, 0, 0
-    FROM trading_orderevent e
-    CROSS JOIN LATERAL (
-        SELECT x.partner_id FROM trading_order x WHERE x.id = e.order_id LIMIT 1) o
-    CROSS JOIN LATERAL (
-        SELECT x.id FROM trading_tariff x
-        WHERE x.token_id = of_token
-            AND (x.partner_id = o.partner_id OR x.partner_id IS NULL)
-            AND x.valid_from <= judged_at AND (x.ended_at > judged_at) IS NOT FALSE
-        ORDER BY x.partner_id IS NULL, x.valid_from DESC LIMIT 1) t
-    WHERE e.token_id = of_token AND e.number > since_event AND e.kind = 'ORDER_ACCEPTED';
-    RETURN QUERY
-    WITH events AS MATERIALIZED (
-        -- Of the two events of a trade the second is that of the order that came.
-        SELECT e.order_id, e.number, e.trade, e.actor,
-            CASE WHEN e.trade IS NULL THEN 0 ELSE e.price::numeric * e.quantity END
-                AS value,
-            coalesce(lag(e.trade) OVER (ORDER BY e.number) = e.trade, FALSE) AS takes
-        FROM trading_orderevent e
-        WHERE e.token_id = of_token AND e.number > since_event
-    ), traded AS (
-        SELECT e.number, e.trade, e.actor, f.order_id, f.reserved, f.paid AS paid_before,
-            f.maker_value + f.taker_value AS value_before, t.maker_bps, t.taker_bps,
-            t.minimum, t.maximum, t.vat_bps, o.side, o.cash_account_id,
-            CASE WHEN o.side = 0 AND o.status = 'OPEN'
-                THEN (o.quantity - o.filled)::numeric * o.limit_price END AS rest,
-            f.maker_value + sum(CASE WHEN e.takes THEN 0 ELSE e.value END) OVER by_order
-                AS maker,
-            f.taker_value + sum(CASE WHEN e.takes THEN e.value ELSE 0 END) OVER by_order
-                AS taker
-        FROM events e
-        -- LATERAL looks each row up, whatever the planner knows of the tables.
-        CROSS JOIN LATERAL (
-            SELECT * FROM trading_orderfee x WHERE x.order_id = e.order_id LIMIT 1) f
-        CROSS JOIN LATERAL (
-            SELECT * FROM trading_tariff x WHERE x.id = f.tariff_id LIMIT 1) t
-        CROSS JOIN LATERAL (
-            SELECT * FROM trading_order x WHERE x.id = e.order_id LIMIT 1) o
-        WINDOW by_order AS (PARTITION BY e.order_id ORDER BY e.number)
-    ), due AS (
-        SELECT t.*, t.maker + t.taker AS value, CASE WHEN t.maker + t.taker = 0 THEN 0
-            ELSE trading_fee(t.maker * t.maker_bps + t.taker * t.taker_bps, t.minimum,
-                t.maximum, t.vat_bps) END AS due
-        FROM traded t
-    ), paid AS (
-        SELECT d.*, CASE d.side WHEN 0 THEN d.due ELSE d.value + least(
-                d.paid_before - d.value_before, min(d.due - d.value) OVER by_order) END
-                AS paid
-        FROM due d WINDOW by_order AS (PARTITION BY d.order_id ORDER BY d.number)
-    ), steps AS MATERIALIZED (
-        SELECT p.*, p.paid - coalesce(lag(p.paid) OVER by_order, p.paid_before) AS total,
-            trading_fee_net(p.paid, p.vat_bps) - trading_fee_net(coalesce(
-                lag(p.paid) OVER by_order, p.paid_before), p.vat_bps) AS net,
-            lead(p.number) OVER by_order IS NULL AS is_last
-        FROM paid p WINDOW by_order AS (PARTITION BY p.order_id ORDER BY p.number)
-    ), ends AS MATERIALIZED (
-        SELECT s.*, CASE WHEN s.rest IS NULL THEN 0 ELSE trading_fee(
-                s.maker * s.maker_bps + s.taker * s.taker_bps
-                    + s.rest * greatest(s.maker_bps, s.taker_bps),
-                s.minimum, s.maximum, s.vat_bps) - s.paid END AS holds
-        FROM steps s WHERE s.is_last
-    ), kept AS (
-        UPDATE trading_orderfee f SET maker_value = e.maker, taker_value = e.taker,
-            paid = e.paid, reserved = e.holds
-        FROM ends e
-        WHERE f.order_id = e.order_id AND (f.maker_value, f.taker_value, f.reserved)
-            IS DISTINCT FROM (e.maker, e.taker, e.holds)
-    )
-    SELECT h.heads, h.cents, p.trades, p.sides, p.payers, p.nets, p.vats, p.actors
-    FROM (
-        SELECT array_agg(e.cash_account_id) AS heads,
-            array_agg((e.holds - e.reserved)::bigint) AS cents
-        FROM ends e WHERE e.holds <> e.reserved
-    ) h, (
-        SELECT coalesce(array_agg(s.trade ORDER BY s.number), '{}') AS trades,
-            array_agg(s.side ORDER BY s.number) AS sides,
-            array_agg(s.cash_account_id ORDER BY s.number) AS payers,
-            array_agg(s.net::bigint ORDER BY s.number) AS nets,
-            array_agg((s.total - s.net)::bigint ORDER BY s.number) AS vats,
-            array_agg(s.actor::text ORDER BY s.number) AS actors
-        FROM steps s WHERE s.total > 0
-    ) p;
+    SELECT * INTO taker FROM trading_order o WHERE o.id = killed;
+    IF EXISTS (SELECT FROM issuers_tokenrule r
+            WHERE r.token_id = of_token AND r.ended_at IS NULL)
+        OR EXISTS (SELECT FROM issuers_restriction r
+            WHERE r.ledger_account_id = taker.ledger_account_id
+                AND (r.ended_at IS NULL OR r.ended_at >= transaction_timestamp())) THEN
+        RETURN FALSE;
+    END IF;
+    RETURN (
+        WITH met AS MATERIALIZED (
+            SELECT q.id, q.user_id, q.ledger_account_id, s.remaining, s.priority,
+                CASE q.side WHEN 1 THEN s.price ELSE -s.price END AS price
+            FROM (
+                SELECT o.id FROM trading_order o
+                WHERE o.token_id = of_token AND o.side = 1 AND o.status = 'OPEN'
+                    AND taker.side = 0 AND o.limit_price <= taker.limit_price
+                UNION
+                SELECT o.id FROM trading_order o
+                WHERE o.token_id = of_token AND o.side = 0 AND o.status = 'OPEN'
+                    AND taker.side = 1 AND o.limit_price >= taker.limit_price
+                UNION
+                SELECT e.order_id FROM trading_orderevent e
+                WHERE e.token_id = of_token AND e.number > since_event
+            ) c
+            CROSS JOIN LATERAL (
+                SELECT * FROM trading_order o WHERE o.id = c.id LIMIT 1) q
+            -- As it stood: later events of the call may have changed it.
+            CROSS JOIN LATERAL (
+                SELECT e.price, e.priority, (
+                    SELECT CASE WHEN x.kind IN ('ORDER_CANCELLED', 'ORDER_EXPIRED')
+                        THEN 0 ELSE x.remaining END
+                    FROM trading_orderevent x
+                    WHERE x.order_id = q.id AND x.number < killed_event
+                        AND x.kind <> 'TRADE_BUSTED'
+                    ORDER BY x.number DESC LIMIT 1) AS remaining
+                FROM trading_orderevent e
+                WHERE e.order_id = q.id AND e.number < killed_event
+                    AND e.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED')
+                ORDER BY e.number DESC LIMIT 1
+            ) s
+            WHERE q.side = 1 - taker.side AND s.remaining > 0
+                AND (q.expires_at > judged_at) IS NOT FALSE
+        )
+        SELECT coalesce(sum(m.remaining), 0) >= taker.quantity
+        FROM met m
+        WHERE m.price <= CASE taker.side WHEN 0 THEN taker.limit_price
+                ELSE -taker.limit_price END
+            AND NOT EXISTS (SELECT FROM met own WHERE own.user_id = taker.user_id
+                AND (own.price, own.priority) <= (m.price, m.priority))
+            AND NOT EXISTS (SELECT FROM issuers_restriction r
+                WHERE r.ledger_account_id = m.ledger_account_id
+                    AND (r.ended_at IS NULL OR r.ended_at >= transaction_timestamp())));
 END $$;
-REVOKE ALL ON FUNCTION public.trading_charge(uuid, bigint, timestamp with time zone) FROM PUBLIC;
+REVOKE ALL ON FUNCTION public.trading_could_fill(uuid, uuid, bigint, bigint, timestamp with time zone) FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION public.trading_judge_book(of_token uuid, sides smallint[], prices bigint[], since_trade bigint)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER
@@ -2329,18 +3365,6 @@ BEGIN
         WHEN 'TIME_IN_FORCE' THEN e.kind = 'ORDER_EXPIRED' AND e.actor = 'market'
             AND o.time_in_force <> 'DAY' AND o.expires_at <= judged_at
         WHEN 'BY_PARTNER' THEN e.actor = p.login
-        WHEN 'CANCEL_TIMER' THEN e.actor = 'market' AND EXISTS (
-            SELECT FROM trading_canceltimer x WHERE x.partner_id = o.partner_id
-                AND x.fired_at >= transaction_timestamp())
-        WHEN 'PARAMETERS_CHANGED' THEN e.actor = 'market' AND EXISTS (
-            SELECT FROM trading_market m WHERE m.token_id = of_token
-                AND m.phase_since >= transaction_timestamp()
-                AND trading_is_off(o.limit_price, o.quantity - o.filled, m.tick_cents,
-                    m.tick_floors, m.tick_steps, m.lot_units, m.collar_bps,
-                    m.reference_price)
-                AND o.created_at < (SELECT max(x.valid_from)
-                    FROM trading_marketparameters x
-                    WHERE x.token_id = of_token AND x.valid_from <= judged_at))
         WHEN 'BY_STAFF' THEN
             accounts_staff_with(e.actor, 'trading.change_market') IS NOT NULL
         WHEN 'IMMEDIATE_OR_CANCEL' THEN e.actor = p.login AND o.time_in_force = 'IOC'
@@ -2435,14 +3459,9 @@ AS $$
 DECLARE
     wrong uuid;
 BEGIN
-    -- Of few columns, and each few rows in a part of their own: a list reads them again
-    -- for each of its orders.
     WITH events AS MATERIALIZED (
-        SELECT e.number, e.order_id, e.kind, e.price, e.remaining, e.reason
-        FROM trading_orderevent e
+        SELECT e.* FROM trading_orderevent e
         WHERE e.token_id = of_token AND e.number > since_event
-    ), stopped AS MATERIALIZED (
-        SELECT e.order_id FROM events e WHERE e.reason IN ('FILL_OR_KILL', 'SELF_TRADE')
     ), met AS MATERIALIZED (
         -- A maker's price is lower the better it is, on both sides.
         SELECT x.sequence, t.id AS taker, t.priority AS came, m.priority, m.side,
@@ -2470,18 +3489,11 @@ BEGIN
                 (array_agg(m.priority ORDER BY m.sequence DESC))[1] AS priority
             FROM met m WHERE m.taker = e.order_id
         ) f ON TRUE
-        CROSS JOIN LATERAL (SELECT e.remaining > coalesce(f.units, 0)
-            AND e.order_id NOT IN (SELECT s.order_id FROM stopped s) AS rests) r
+        LEFT JOIN events s ON s.order_id = e.order_id
+            AND s.reason IN ('FILL_OR_KILL', 'SELF_TRADE')
+        CROSS JOIN LATERAL (SELECT s.number IS NULL
+            AND e.remaining > coalesce(f.units, 0) AS rests) r
         WHERE e.kind IN ('ORDER_ACCEPTED', 'ORDER_AMENDED')
-    ), gone AS MATERIALIZED (
-        SELECT m.side, m.price, m.priority, m.came FROM met m
-        UNION ALL
-        SELECT o.side, CASE o.side WHEN 1 THEN o.limit_price ELSE -o.limit_price END,
-            o.priority, e.number
-        FROM events e
-        CROSS JOIN LATERAL (
-            SELECT * FROM trading_order x WHERE x.id = e.order_id LIMIT 1) o
-        WHERE e.kind = 'ORDER_CANCELLED' AND e.reason = 'NOT_ELIGIBLE'
     )
     SELECT j.order_id INTO wrong FROM (
         -- Ordered, each of these two is a look-up in the index of the queues.
@@ -2505,8 +3517,16 @@ BEGIN
             ORDER BY q.limit_price DESC, q.priority LIMIT 1) q
         WHERE t.side = 1
         UNION ALL
-        SELECT t.order_id FROM taken t
-        JOIN gone m ON m.side <> t.side AND m.came > t.number AND m.priority < t.number
+        SELECT t.order_id FROM taken t JOIN (
+            SELECT m.side, m.price, m.priority, m.came FROM met m
+            UNION ALL
+            SELECT o.side, CASE o.side WHEN 1 THEN o.limit_price ELSE -o.limit_price END,
+                o.priority, e.number
+            FROM events e
+            CROSS JOIN LATERAL (
+                SELECT * FROM trading_order x WHERE x.id = e.order_id LIMIT 1) o
+            WHERE e.kind = 'ORDER_CANCELLED' AND e.reason = 'NOT_ELIGIBLE'
+        ) m ON m.side <> t.side AND m.came > t.number AND m.priority < t.number
             AND (m.price, m.priority) < (t.last_price, t.last_priority)
         WHERE t.last_price IS NOT NULL
         UNION ALL
@@ -2523,6 +3543,51 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION public.trading_judge_priority(uuid, bigint, bigint, timestamp with time zone) FROM PUBLIC;
 
+CREATE OR REPLACE FUNCTION public.trading_open(token uuid, opens time without time zone, closes time without time zone, weekdays boolean, begins timestamp with time zone, tick bigint, lot bigint, collar integer, reference bigint, opened_by text)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = 'off'
+SET enable_mergejoin = 'off'
+SET enable_seqscan = 'off'
+AS $$
+#variable_conflict use_column
+DECLARE
+    head marketdata_orderbookhead;
+    sides smallint[];
+    prices bigint[];
+    empty bigint[];
+    ends boolean[];
+    opened_at timestamptz;
+BEGIN
+    PERFORM accounts_read_committed();
+    PERFORM accounts_staff_with(opened_by, 'trading.change_market');
+    SELECT * INTO head FROM marketdata_orderbookhead
+        WHERE token_id = token FOR NO KEY UPDATE;
+    IF head.source IS DISTINCT FROM 'EXTERNAL' THEN
+        RAISE EXCEPTION 'A market opens once, on a token that has an order book.'
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    SELECT array_agg(l.side), array_agg(l.price_cents), array_agg(0::bigint),
+        array_agg(FALSE) INTO sides, prices, empty, ends
+    FROM marketdata_booklevel l WHERE l.token_id = token;
+    IF prices IS NOT NULL THEN
+        ends[cardinality(ends)] := TRUE;
+        PERFORM marketdata_record(token, head.last_sequence, sides, prices, empty,
+            ends, '{}', '{}', FALSE);
+    END IF;
+    opened_at := clock_timestamp();
+    UPDATE marketdata_orderbookhead SET source = 'OWN' WHERE token_id = token;
+    INSERT INTO trading_market (token_id, phase, phase_since, next_phase, next_phase_at,
+        session_opens, session_closes, weekdays_only, tick_cents, lot_units, collar_bps,
+        reference_price, last_event, last_phase_event, last_at, halt_reason)
+    VALUES (token, 'CLOSED', opened_at, 'CONTINUOUS', begins, opens, closes, weekdays,
+        tick, lot, collar, reference, 1, 1, opened_at, '');
+    INSERT INTO trading_orderevent (token_id, number, kind, price, phase, reason, actor,
+        at)
+    VALUES (token, 1, 'PHASE_CHANGED', reference, 'CLOSED', '', opened_by, opened_at);
+END $$;
+REVOKE ALL ON FUNCTION public.trading_open(uuid, time without time zone, time without time zone, boolean, timestamp with time zone, bigint, bigint, integer, bigint, text) FROM PUBLIC;
+
 CREATE OR REPLACE FUNCTION public.trading_read(of_token uuid, accounts uuid[], sides smallint[], prices bigint[], client_ids text[], bid bigint, ask bigint, most integer, buys_wanted numeric, sells_wanted numeric, own uuid[], most_open integer, holds boolean)
 RETURNS json LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
@@ -2537,7 +3602,6 @@ DECLARE
     clock timestamptz;
     judged_at timestamptz;
     head json;
-    parameters json;
     makers json;
     clients json;
     own_orders json;
@@ -2545,8 +3609,6 @@ DECLARE
     holders bigint[];
     heads bigint[];
     users uuid[];
-    reached uuid[];
-    fees_account bigint;
     is_bound boolean;
 BEGIN
     IF holds THEN
@@ -2568,12 +3630,6 @@ BEGIN
     END IF;
     clock := clock_timestamp();
     IF holds THEN
-        -- A block of orders waits until the transaction has ended. Rows that it locked
-        -- instead would be written for every order, and many orders could starve it.
-        PERFORM pg_advisory_xact_lock_shared(
-            hashtextextended('orders of partner' || p.partner_id, 0))
-        FROM (SELECT DISTINCT a.partner_id FROM accounts_account a
-            WHERE a.id = ANY (accounts) ORDER BY a.partner_id) p;
         PERFORM FROM accounts_account a
             WHERE a.id = ANY (accounts) ORDER BY a.id FOR SHARE;
     END IF;
@@ -2587,11 +3643,8 @@ BEGIN
             CASE WHEN holds THEN clock ELSE greatest(
                 clock, l.last_effective_at, l.last_price_at) END),
         greatest(m.last_at, CASE WHEN holds THEN clock ELSE greatest(
-            clock, l.last_effective_at, l.last_price_at) END),
-        m.fees_account_id,
-        json_build_array(m.holidays, m.tick_floors, m.tick_steps, m.most_value,
-            m.most_units, m.dynamic_band_bps, m.model, m.fixings)
-    INTO head, judged_at, fees_account, parameters
+            clock, l.last_effective_at, l.last_price_at) END)
+    INTO head, judged_at
     FROM marketdata_orderbookhead h
     JOIN trading_market m ON m.token_id = h.token_id
     JOIN issuers_tokenledgerhead l ON l.token_id = h.token_id
@@ -2627,7 +3680,7 @@ BEGIN
             r.quantity, r.filled, r.filled_value, r.time_in_force, r.expires_at,
             r.status, r.status_reason, r.priority, r.version, r.last_event,
             r.client_order_id, r.created_at, r.updated_at) ORDER BY r.side, r.place),
-        array_agg(r.ledger_account_id), array_agg(r.cash_account_id), array_agg(r.id),
+        array_agg(r.ledger_account_id), array_agg(r.cash_account_id),
         (SELECT json_object_agg(x.side, x.price) FROM (
             SELECT s.side, coalesce(
                 min(s.limit_price) FILTER (WHERE NOT s.is_reached AND s.side = 1),
@@ -2636,7 +3689,7 @@ BEGIN
                     WHEN 1 THEN max(s.limit_price) ELSE min(s.limit_price) END END)
                 AS price
             FROM ranked s GROUP BY s.side) x)
-    INTO makers, holders, heads, reached, ends FROM met r;
+    INTO makers, holders, heads, ends FROM met r;
     SELECT json_agg(json_build_array(a.id, a.user_id, a.partner_id,
             CASE WHEN a.status = 'ACTIVE' AND a.updated_at > judged_at THEN coalesce((
                 SELECT h.status FROM accounts_accountstatuschange h
@@ -2676,39 +3729,8 @@ BEGIN
         WHERE r.id = ANY (own) AND r.token_id = of_token;
     END IF;
     RETURN json_build_object(
-        'head', head, 'parameters', parameters,
-        'makers', coalesce(makers, '[]'), 'ends', coalesce(ends, '{}'),
+        'head', head, 'makers', coalesce(makers, '[]'), 'ends', coalesce(ends, '{}'),
         'clients', coalesce(clients, '[]'), 'own', coalesce(own_orders, '[]'),
-        'blocked', CASE WHEN EXISTS (
-            SELECT FROM trading_orderblock b WHERE b.released_at IS NULL) THEN (
-            SELECT json_agg(a.id) FROM accounts_account a
-            WHERE a.id = ANY (accounts) AND EXISTS (
-                SELECT FROM trading_orderblock b WHERE b.released_at IS NULL
-                    AND (b.partner_id = a.partner_id OR b.partner_id IS NULL)
-                    AND (b.account_id = a.id OR b.account_id IS NULL)
-                    AND (b.token_id = of_token OR b.token_id IS NULL))) END,
-        'fees', CASE WHEN fees_account IS NOT NULL THEN json_build_object(
-            'tariffs', (
-                SELECT json_agg(json_build_array(p.partner_id, t.maker_bps, t.taker_bps,
-                    t.minimum, t.maximum, t.vat_bps))
-                FROM (SELECT DISTINCT a.partner_id FROM accounts_account a
-                    WHERE a.id = ANY (accounts)) p
-                CROSS JOIN LATERAL (
-                    SELECT * FROM trading_tariff x WHERE x.token_id = of_token
-                        AND (x.partner_id = p.partner_id OR x.partner_id IS NULL)
-                        AND x.valid_from <= judged_at
-                        AND (x.ended_at > judged_at) IS NOT FALSE
-                    ORDER BY x.partner_id IS NULL, x.valid_from DESC LIMIT 1) t),
-            'orders', (
-                SELECT json_agg(json_build_array(f.order_id, t.maker_bps, t.taker_bps,
-                    t.minimum, t.maximum, t.vat_bps, f.maker_value, f.taker_value,
-                    f.paid, f.reserved))
-                FROM unnest(reached || own) AS w (id)
-                CROSS JOIN LATERAL (
-                    SELECT * FROM trading_orderfee x WHERE x.order_id = w.id LIMIT 1) f
-                CROSS JOIN LATERAL (
-                    SELECT * FROM trading_tariff x WHERE x.id = f.tariff_id LIMIT 1) t)
-            ) END,
         'units', (
             SELECT json_agg(json_build_array(u.account, coalesce(b.balance, 0),
                 coalesce(b.reserved, 0)))
@@ -2746,6 +3768,48 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION public.trading_read(uuid, uuid[], smallint[], bigint[], text[], bigint, bigint, integer, numeric, numeric, uuid[], integer, boolean) FROM PUBLIC;
 
+CREATE OR REPLACE FUNCTION public.trading_told_bust()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = 'off'
+SET enable_mergejoin = 'off'
+SET enable_seqscan = 'off'
+AS $$
+DECLARE
+    used uuid;
+BEGIN
+    PERFORM FROM trading_execution x
+    JOIN issuers_ledgertransaction l ON l.token_id = x.token_id
+        AND l.seq = NEW.ledger_seq AND l.kind = 'REVERSAL' AND l.reverses = x.ledger_seq
+    JOIN accounts_cashtransaction c ON c.id = NEW.cash_transaction
+        AND c.kind = 'REVERSAL' AND c.reverses_id = x.cash_transaction
+    WHERE x.token_id = NEW.token_id AND x.sequence = NEW.sequence;
+    IF NOT FOUND OR NEW.at > clock_timestamp() OR 2 <> (
+        SELECT count(*) FROM trading_orderevent e WHERE e.token_id = NEW.token_id
+            AND e.number BETWEEN NEW.event AND NEW.event + 1
+            AND e.kind = 'TRADE_BUSTED'
+            AND e.trade = NEW.sequence AND e.at = NEW.at) THEN
+        RAISE EXCEPTION 'A bust undoes the entry and the payment of a trade, with an '
+            'event of each order: trade % of token %.', NEW.sequence, NEW.token_id
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    used := approvals_use('BUST', jsonb_build_object('token', NEW.token_id,
+        'trade', NEW.sequence, 'reason', NEW.reason), NULL, NEW.token_id,
+        NEW.ledger_seq);
+    IF used IS NOT NULL AND NOT EXISTS (
+        SELECT FROM accounts_approvalrequest r
+        JOIN accounts_approvaldecision d ON d.request_id = r.id
+        JOIN accounts_user f ON f.id = r.filed_by_id
+        JOIN accounts_user u ON u.id = d.decided_by_id
+        WHERE r.id = used AND f.email = NEW.requested_by AND u.email = NEW.approved_by)
+    THEN
+        RAISE EXCEPTION 'A bust names who asked for it and who approved it.'
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_told_bust() FROM PUBLIC;
+
 CREATE OR REPLACE FUNCTION public.trading_undo(of_token uuid, of_trade bigint, why text, requested_by text, approved_by text)
 RETURNS TABLE(entry bigint, payment bigint, event bigint, at timestamp with time zone) LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
@@ -2761,14 +3825,6 @@ DECLARE
     sell trading_order;
     moved_at timestamptz;
     restored bigint;
-    refunds integer := 0;
-    refund_heads bigint[];
-    refund_sides smallint[];
-    refund_nets bigint[];
-    refund_vats bigint[];
-    freed_heads bigint[];
-    freed_cents bigint[];
-    payments bigint[];
 BEGIN
     PERFORM accounts_read_committed();
     PERFORM FROM marketdata_orderbookhead h
@@ -2788,8 +3844,7 @@ BEGIN
         WHERE a.id IN (buy.ledger_account_id, sell.ledger_account_id)
         ORDER BY a.id FOR SHARE;
     PERFORM FROM accounts_cashhead h
-        WHERE h.cash_account_id IN (buy.cash_account_id, sell.cash_account_id,
-            market.fees_account_id)
+        WHERE h.cash_account_id IN (buy.cash_account_id, sell.cash_account_id)
         ORDER BY h.cash_account_id FOR NO KEY UPDATE;
     moved_at := clock_timestamp();
     at := greatest(market.last_at, moved_at);
@@ -2805,72 +3860,11 @@ BEGIN
         AND p.effective_at = l.effective_at AND p.price_cents = trade.price;
     SELECT h.last_seq + 1 INTO entry FROM issuers_tokenledgerhead h
         WHERE h.token_id = of_token;
-    WITH fees AS (
-        SELECT f.order_id, f.paid, f.reserved, o.side, o.cash_account_id, t.maker_bps,
-            t.taker_bps, t.minimum, t.maximum, t.vat_bps,
-            f.maker_value - CASE WHEN trade.aggressor = o.side THEN 0 ELSE v.value END
-                AS maker,
-            f.taker_value - CASE WHEN trade.aggressor = o.side THEN v.value ELSE 0 END
-                AS taker,
-            CASE WHEN o.side = 0 AND o.status = 'OPEN'
-                THEN (o.quantity - o.filled)::numeric * o.limit_price END AS rest
-        FROM trading_orderfee f
-        JOIN trading_order o ON o.id = f.order_id
-        JOIN trading_tariff t ON t.id = f.tariff_id
-        CROSS JOIN (SELECT trade.price * trade.quantity AS value) v
-        WHERE f.order_id IN (buy.id, sell.id)
-    ), remain AS (
-        SELECT f.*, CASE WHEN f.maker + f.taker = 0 THEN 0 ELSE least(f.paid,
-                trading_fee(f.maker::numeric * f.maker_bps + f.taker::numeric
-                    * f.taker_bps, f.minimum, f.maximum, f.vat_bps),
-                CASE f.side WHEN 1 THEN f.maker + f.taker END) END AS remains
-        FROM fees f
-    ), held AS MATERIALIZED (
-        SELECT r.*, CASE WHEN r.rest IS NULL THEN 0 ELSE trading_fee(
-                r.maker::numeric * r.maker_bps + r.taker::numeric * r.taker_bps
-                    + r.rest * greatest(r.maker_bps, r.taker_bps),
-                r.minimum, r.maximum, r.vat_bps) - r.remains END AS holds,
-            trading_fee_net(r.paid, r.vat_bps) - trading_fee_net(r.remains, r.vat_bps)
-                AS net
-        FROM remain r
-    ), kept AS (
-        UPDATE trading_orderfee f SET maker_value = h.maker, taker_value = h.taker,
-            paid = h.remains, reserved = h.holds
-        FROM held h WHERE f.order_id = h.order_id
-    )
-    SELECT b.refunds, b.heads, b.sides, b.nets, b.vats, r.heads, r.cents
-    INTO refunds, refund_heads, refund_sides, refund_nets, refund_vats, freed_heads,
-        freed_cents
-    FROM (
-        SELECT count(*)::integer AS refunds,
-            array_agg(h.cash_account_id ORDER BY h.side) AS heads,
-            array_agg(h.side ORDER BY h.side) AS sides,
-            array_agg(h.net::bigint ORDER BY h.side) AS nets,
-            array_agg((h.paid - h.remains - h.net)::bigint ORDER BY h.side) AS vats
-        FROM held h WHERE h.paid > h.remains
-    ) b, (
-        SELECT coalesce(array_agg(h.cash_account_id), '{}') AS heads,
-            coalesce(array_agg((h.holds - h.reserved)::bigint), '{}') AS cents
-        FROM held h WHERE h.holds <> h.reserved
-    ) r;
-    -- The seller gives the cash back after the fee has come back.
-    payments := cash_post(moved_at,
-        array_fill('FEE'::text, ARRAY[refunds]) || ARRAY['REVERSAL'::text],
-        array_fill(market.fees_account_id, ARRAY[refunds]) || sell.cash_account_id,
-        refund_heads || buy.cash_account_id,
-        ARRAY(SELECT f.net + f.vat FROM unnest(refund_nets, refund_vats) WITH ORDINALITY
-            AS f (net, vat, place) ORDER BY f.place) || trade.price * trade.quantity,
-        array_fill(requested_by, ARRAY[refunds + 1]),
-        array_fill(why, ARRAY[refunds + 1]), array_fill(NULL::text, ARRAY[refunds + 1]),
-        array_fill(NULL::bigint, ARRAY[refunds]) || trade.cash_transaction,
-        array_fill(NULL::bigint, ARRAY[refunds + 1]),
-        array_fill(NULL::uuid, ARRAY[refunds + 1]), freed_heads, freed_cents);
-    payment := payments[refunds + 1];
-    INSERT INTO trading_executionfee (token_id, sequence, side, is_refund, net, vat,
-        cash_transaction)
-    SELECT of_token, of_trade, f.side, TRUE, -f.net, -f.vat, payments[f.place]
-    FROM unnest(refund_sides, refund_nets, refund_vats) WITH ORDINALITY
-        AS f (side, net, vat, place);
+    payment := (cash_post(moved_at, ARRAY['REVERSAL'], ARRAY[sell.cash_account_id],
+        ARRAY[buy.cash_account_id], ARRAY[trade.price * trade.quantity],
+        ARRAY[requested_by], ARRAY[why], ARRAY[NULL::text],
+        ARRAY[trade.cash_transaction], ARRAY[NULL::bigint], ARRAY[NULL::uuid],
+        '{}', '{}'))[1];
     INSERT INTO trading_bust (token_id, sequence, ledger_seq, cash_transaction, reason,
         requested_by, approved_by, event, at)
     VALUES (of_token, of_trade, entry, payment, why, requested_by, approved_by, event,
@@ -2964,13 +3958,6 @@ DECLARE
     held_cents bigint[];
     paid bigint[] := ARRAY[]::bigint[];
     fills integer;
-    fees integer := 0;
-    fee_trades bigint[];
-    fee_sides smallint[];
-    fee_payers bigint[];
-    fee_nets bigint[];
-    fee_vats bigint[];
-    fee_actors text[];
     is_snapshot boolean := FALSE;
     last bigint;
 BEGIN
@@ -3000,13 +3987,6 @@ BEGIN
     END IF;
     SELECT h.last_seq INTO entry FROM issuers_tokenledgerhead h
         WHERE h.token_id = of_token FOR UPDATE;
-    -- A call that skips trading_read, too, keeps a block of orders waiting.
-    PERFORM pg_advisory_xact_lock_shared(
-        hashtextextended('orders of partner' || p.partner_id, 0))
-    FROM (SELECT a.partner_id FROM accounts_account a WHERE a.id = ANY (accounts)
-        UNION SELECT o.partner_id FROM unnest(kinds, orders) AS s (kind, id)
-        JOIN trading_order o ON o.id = s.id WHERE s.kind = 'ORDER_AMENDED'
-        ORDER BY partner_id) p;
     IF cardinality(accounts) > 0 THEN
         PERFORM FROM accounts_account a
             WHERE a.id = ANY (accounts) ORDER BY a.id FOR SHARE;
@@ -3248,21 +4228,13 @@ BEGIN
             'is OPEN: %.', wrong USING ERRCODE = 'restrict_violation';
     END IF;
     told := market.last_event + cardinality(kinds) + fills;
-    IF market.fees_account_id IS NOT NULL THEN
-        SELECT held_heads || c.heads, held_cents || c.cents, cardinality(c.trades),
-            c.trades, c.sides, c.payers, c.nets, c.vats, c.actors
-        INTO held_heads, held_cents, fees,
-            fee_trades, fee_sides, fee_payers, fee_nets, fee_vats, fee_actors
-        FROM trading_charge(of_token, market.last_event, judged_at) c;
-    END IF;
 
     IF sellers IS NOT NULL THEN
         PERFORM FROM issuers_ledgeraccount a
             WHERE a.id = ANY (sellers || buyers) ORDER BY a.id FOR SHARE;
     END IF;
     PERFORM FROM accounts_cashhead h
-        WHERE h.cash_account_id = ANY (paid_to || paid_by || held_heads
-            || CASE WHEN fees > 0 THEN market.fees_account_id END)
+        WHERE h.cash_account_id = ANY (paid_to || paid_by || held_heads)
         ORDER BY h.cash_account_id FOR NO KEY UPDATE;
     last := head.last_sequence + cardinality(changed_sides);
     IF last >= head.last_snapshot + 1000 THEN
@@ -3347,32 +4319,14 @@ BEGIN
             coalesce(held_accounts, '{}'), coalesce(held_units, '{}'));
     END IF;
     IF fills > 0 OR held_heads IS NOT NULL THEN
-        -- Fees are paid after all trades: from the proceeds, or from what was reserved.
-        paid := cash_post(moved_at, array_fill('TRADE'::text, ARRAY[fills])
-                || array_fill('FEE'::text, ARRAY[fees]),
-            coalesce(paid_by, '{}') || fee_payers,
-            coalesce(paid_to, '{}') || array_fill(market.fees_account_id, ARRAY[fees]),
-            ARRAY(
+        paid := cash_post(moved_at, array_fill('TRADE'::text, ARRAY[fills]),
+            coalesce(paid_by, '{}'), coalesce(paid_to, '{}'), ARRAY(
                 SELECT t.price * t.units FROM unnest(fill_prices, fill_units)
-                    WITH ORDINALITY AS t (price, units, place) ORDER BY t.place)
-                || ARRAY(
-                SELECT f.net + f.vat FROM unnest(fee_nets, fee_vats)
-                    WITH ORDINALITY AS f (net, vat, place) ORDER BY f.place),
-            coalesce(fill_actors, '{}') || fee_actors,
-            array_fill(''::text, ARRAY[fills + fees]),
-            array_fill(NULL::text, ARRAY[fills + fees]),
-            array_fill(NULL::bigint, ARRAY[fills + fees]),
-            array_fill(NULL::bigint, ARRAY[fills + fees]),
-            array_fill(NULL::uuid, ARRAY[fills + fees]),
+                    WITH ORDINALITY AS t (price, units, place) ORDER BY t.place),
+            coalesce(fill_actors, '{}'), array_fill(''::text, ARRAY[fills]),
+            array_fill(NULL::text, ARRAY[fills]), array_fill(NULL::bigint, ARRAY[fills]),
+            array_fill(NULL::bigint, ARRAY[fills]), array_fill(NULL::uuid, ARRAY[fills]),
             coalesce(held_heads, '{}'), coalesce(held_cents, '{}'));
-    END IF;
-    IF fees > 0 THEN
-        INSERT INTO trading_executionfee (token_id, sequence, side, is_refund, net, vat,
-            cash_transaction)
-        SELECT of_token, f.trade, f.side, FALSE, f.net, f.vat, paid[fills + f.place]
-        FROM unnest(fee_trades, fee_sides, fee_nets, fee_vats) WITH ORDINALITY
-            AS f (trade, side, net, vat, place);
-        paid := paid[1:fills];
     END IF;
     IF fills > 0 THEN
         INSERT INTO trading_execution (token_id, sequence, buy_order_id, sell_order_id,
@@ -3406,15 +4360,11 @@ BEGIN
     IF kinds && ARRAY['ORDER_ACCEPTED', 'ORDER_AMENDED'] THEN
         SELECT j.broken, j.id INTO rule, wrong FROM (
             SELECT o.id, CASE
-                WHEN e.price % coalesce(market.tick_steps[
-                    width_bucket(e.price, market.tick_floors)], market.tick_cents) <> 0
-                    THEN 'tick'
-                WHEN e.remaining % market.lot_units <> 0 THEN 'lot'
+                WHEN e.price % market.tick_cents <> 0 THEN 'tick'
+                WHEN e.quantity % market.lot_units <> 0 THEN 'lot'
                 WHEN abs(e.price - market.reference_price)
                     > market.reference_price * market.collar_bps / 10000 THEN 'collar'
-                WHEN e.price * e.quantity <= 0
-                    OR e.price * e.quantity > market.most_value THEN 'value'
-                WHEN e.quantity > market.most_units THEN 'volume'
+                WHEN e.price * e.quantity <= 0 THEN 'value'
                 WHEN CASE WHEN e.kind = 'ORDER_AMENDED' THEN o.expires_at > judged_at
                     ELSE CASE o.time_in_force
                     WHEN 'DAY' THEN o.expires_at = market.next_phase_at
@@ -3426,12 +4376,6 @@ BEGIN
                     THEN 'fill or kill'
                 WHEN a.status <> 'ACTIVE' THEN 'account'
                 WHEN p.login <> e.actor THEN 'who asked'
-                WHEN EXISTS (SELECT FROM trading_orderblock b
-                    WHERE b.released_at IS NULL
-                        AND (b.partner_id = o.partner_id OR b.partner_id IS NULL)
-                        AND (b.account_id = o.account_id OR b.account_id IS NULL)
-                        AND (b.token_id = of_token OR b.token_id IS NULL))
-                    THEN 'blocks'
                 WHEN o.status = 'OPEN' AND (SELECT count(*) FROM trading_order x
                     WHERE x.account_id = o.account_id AND x.token_id = of_token
                         AND x.status = 'OPEN') > 1000 THEN 'open orders' END AS broken
@@ -3491,22 +4435,94 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION public.trading_write(uuid, timestamp with time zone, text[], uuid[], integer[], bigint[], bigint[], text[], text[], boolean, uuid[], uuid[], smallint[], text[], timestamp with time zone[], text[]) FROM PUBLIC;
 
+DROP VIEW public.trading_fill;
+CREATE OR REPLACE VIEW public.trading_fill AS
+SELECT md5(concat_ws(' '::text, e.token_id, e.sequence, 0))::uuid AS id, e.token_id, e.sequence, 0::smallint AS side, e.buy_order_id AS order_id, e.buyer_account_id AS account_id, e.price, e.quantity, e.price * e.quantity AS value, CASE WHEN e.aggressor IS NULL THEN 'AUCTION'::text WHEN e.aggressor = 0 THEN 'TAKER'::text ELSE 'MAKER'::text END AS liquidity, e.ledger_seq, e.at, ( SELECT b.at FROM trading_bust b WHERE b.token_id = e.token_id AND b.sequence = e.sequence) AS busted_at FROM trading_execution e UNION ALL SELECT md5(concat_ws(' '::text, e.token_id, e.sequence, 1))::uuid AS id, e.token_id, e.sequence, 1::smallint AS side, e.sell_order_id AS order_id, e.seller_account_id AS account_id, e.price, e.quantity, e.price * e.quantity AS value, CASE WHEN e.aggressor IS NULL THEN 'AUCTION'::text WHEN e.aggressor = 1 THEN 'TAKER'::text ELSE 'MAKER'::text END AS liquidity, e.ledger_seq, e.at, ( SELECT b.at FROM trading_bust b WHERE b.token_id = e.token_id AND b.sequence = e.sequence) AS busted_at FROM trading_execution e;
+
+DROP FUNCTION public.trading_announce(uuid);
+
+DROP FUNCTION public.trading_announce_bust(uuid, bigint, bigint);
+
+DROP FUNCTION public.trading_apply_parameters(uuid, timestamp with time zone);
+
+DROP FUNCTION public.trading_block(uuid, uuid, uuid, text, text);
+
 DROP FUNCTION public.trading_call(uuid, timestamp with time zone, timestamp with time zone, timestamp with time zone, bigint, bigint, bigint, text, text);
+
+DROP FUNCTION public.trading_cancel_after(uuid, integer, text);
+
+DROP FUNCTION public.trading_charge(uuid, bigint, timestamp with time zone);
+
+DROP FUNCTION public.trading_correct(uuid, bigint, bigint, text, text, text);
+
+DROP FUNCTION public.trading_end_off(uuid, timestamp with time zone);
+
+DROP FUNCTION public.trading_fee_due(trading_tariff, numeric, numeric, numeric);
+
+DROP FUNCTION public.trading_fee_net(numeric, integer);
+
+DROP FUNCTION public.trading_fire(uuid);
+
+DROP FUNCTION public.trading_fixing(time without time zone[], timestamp with time zone, timestamp with time zone);
 
 DROP FUNCTION public.trading_indicate(uuid, bigint, bigint, bigint, bigint, bigint);
 
 DROP FUNCTION public.trading_interrupt(uuid, bigint, bigint, timestamp with time zone);
 
+DROP FUNCTION public.trading_is_off(bigint, bigint, bigint, bigint[], bigint[], bigint, integer, bigint);
+
+DROP FUNCTION public.trading_issue_document(bytea, bytea);
+
+DROP FUNCTION public.trading_keep_refused(uuid[], uuid[], timestamp with time zone[], text[], bigint[], text[], uuid[], uuid[], uuid[], smallint[], numeric[], numeric[], text[], text[]);
+
+DROP FUNCTION public.trading_limited(uuid, boolean);
+
+DROP FUNCTION public.trading_lock_markets(uuid[]);
+
+DROP FUNCTION public.trading_opening(uuid, text);
+
+DROP FUNCTION public.trading_prune_refused(integer, integer);
+
+DROP FUNCTION public.trading_reference(uuid);
+
+DROP FUNCTION public.trading_refused_fills(uuid, bigint, boolean);
+
+DROP FUNCTION public.trading_release(uuid, text);
+
+DROP FUNCTION public.trading_session(time without time zone, time without time zone, boolean, date[], timestamp with time zone);
+
+DROP FUNCTION public.trading_set_parameters(text, uuid, jsonb, text);
+
+DROP FUNCTION public.trading_set_tariff(text, uuid, uuid, timestamp with time zone, integer, integer, bigint, bigint, integer, text);
+
 DROP FUNCTION public.trading_settle(uuid, integer);
 
+DROP FUNCTION public.trading_sweep();
+
 DROP FUNCTION public.trading_uncross(uuid, bigint, uuid[], uuid[], bigint[]);
+"""
+
+FIRST = """
+    INSERT INTO trading_marketparameters (token_id, session_opens, session_closes,
+        weekdays_only, tick_cents, lot_units, collar_bps, valid_from, opens_at,
+        announced_at, reason, created_by, approved_by, created_at)
+    SELECT m.token_id, m.session_opens, m.session_closes, m.weekdays_only, m.tick_cents,
+        m.lot_units, m.collar_bps, e.at, e.at, e.at, '', e.actor, '', e.at
+    FROM trading_market m JOIN trading_orderevent e
+        ON e.token_id = m.token_id AND e.number = 1
+    WHERE NOT EXISTS (
+        SELECT FROM trading_marketparameters p WHERE p.token_id = m.token_id)
 """
 
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("trading", "0042_phase_call_is_validated"),
-        ("issuers", "0100_auctions_sql"),
+        ("trading", "0036_corrections_are_validated"),
+        ("issuers", "0117_search_fold_inlined"),
+        ("accounts", "0090_approvals_name_their_rule"),
     ]
 
-    operations = [migrations.RunSQL(FORWARD, BACKWARD)]
+    operations = [
+        migrations.RunSQL(FORWARD, BACKWARD),
+        migrations.RunSQL(FIRST, migrations.RunSQL.noop),
+    ]

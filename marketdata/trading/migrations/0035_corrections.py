@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('issuers', '0116_bust_requests'),
-        ('trading', '0056_halts_end_with_auctions'),
+        ("trading", "0034_listed_auctions"),
     ]
 
     operations = [

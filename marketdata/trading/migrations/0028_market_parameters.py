@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('issuers', '0097_parameters_events'),
-        ('trading', '0037_sweep_fees'),
+        ("trading", "0027_fees"),
     ]
 
     operations = [
@@ -97,6 +97,7 @@ class Migration(migrations.Migration):
                 ('token', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='parameters', to='issuers.token')),
             ],
             options={
+                'verbose_name_plural': 'market parameters',
                 'indexes': [models.Index(fields=['token', 'valid_from', 'id'], name='market_parameters'), models.Index(condition=models.Q(('announced_at__isnull', True)), fields=['token'], name='market_parameters_to_announce')],
                 'constraints': [models.CheckConstraint(condition=models.Q(('lot_units__gt', 0), ('tick_cents__gt', 0), models.Q(('most_value__isnull', True), ('most_value__gt', 0), _connector='OR'), models.Q(('most_units__isnull', True), ('most_units__gte', models.F('lot_units')), _connector='OR')), name='market_parameters_are_positive'), models.CheckConstraint(condition=models.Q(('collar_bps__gt', 0), ('collar_bps__lt', 10000), ('dynamic_band_bps__gt', 0), ('dynamic_band_bps__lt', 10000)), name='market_bands_are_below_the_price'), models.CheckConstraint(condition=models.Q(models.Q(('fixings', []), ('model', 'CONTINUOUS')), models.Q(('model__in', ['FIXING', 'BOTH']), models.Q(('fixings', []), _negated=True)), _connector='OR'), name='market_fixings_are_of_its_model'), models.CheckConstraint(condition=models.Q(('created_at__lte', models.F('valid_from')), ('opens_at__gte', models.F('valid_from'))), name='market_parameters_begin_before_an_opening')],
             },
