@@ -9,13 +9,16 @@ import io
 from collections.abc import Iterator
 
 from django.core.management import call_command
-from django.db import connection, connections
+from django.db import connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from accounts.approvals.models import ApprovalDecision, ApprovalOutcome, ApprovalRequest
 from accounts.history.models import RowChange, StaffChange, StaffNotice
+from accounts.keys.models import ApiKey, Partner
 from accounts.people.models import User
+from accounts.totals import Total
 from partnerapi.core.owner import NAMED, OWNER
+from partnerapi.gateway.counts import RequestCount
 from partnerapi.sandbox.data.approvals import STAFF
 
 
@@ -67,6 +70,19 @@ def as_owner() -> Iterator[None]:
     finally:
         own.close()
         connections["default"] = usual
+
+
+def remove_keys(*partners: Partner) -> None:
+    """Remove keys that a test has committed, inside `as_owner`, and the totals of their
+    partners, whose accounts are gone.
+
+    A server that counts their requests waits for the lock, and finds none of them.
+    """
+    with transaction.atomic():
+        keys = list(ApiKey.objects.select_for_update().filter(partner__in=partners))
+        RequestCount.objects.filter(key__in=keys).delete()
+        ApiKey.objects.filter(partner__in=partners).delete()
+    Total.objects.filter(key__in=[partner.pk for partner in partners]).delete()
 
 
 def remove_approvals() -> None:

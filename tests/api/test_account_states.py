@@ -30,13 +30,13 @@ from accounts.accounts.models import (
     InvalidStatusTransition,
 )
 from accounts.cash.models import CashAccount, CashHead
-from accounts.keys.models import ApiKey, Partner
+from accounts.keys.models import Partner
 from accounts.people.models import User
 from partnerapi.gateway.models import IdempotencyRecord
 from partnerapi.sandbox.data.approvals import ASKER, approved_key
 from tests.approved import desk
 from tests.characters import START, Ask, World
-from tests.owner import as_owner, remove_approvals
+from tests.owner import as_owner, remove_approvals, remove_keys
 from tests.tiers import count
 from tests.waiting import until_waiting_for_a_lock
 
@@ -247,7 +247,7 @@ def committed(
         for model in (CashHead, CashAccount):
             model.objects.exclude(kind__in=["BANK", "FEES", "SUSPENSE"]).delete()
         partner.accounts.all().delete()
-        ApiKey.objects.filter(partner=partner).delete()
+        remove_keys(partner)
         partner.delete()
         User.objects.filter(pk__in=users).delete()
         remove_approvals()

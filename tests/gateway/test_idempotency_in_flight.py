@@ -16,7 +16,7 @@ from graphql import ExecutionResult, GraphQLError
 from accounts.access import Scope
 from accounts.accounts.models import Account, AccountStatusChange
 from accounts.cash.models import CashAccount, CashHead
-from accounts.keys.models import ApiKey, Partner
+from accounts.keys.models import Partner
 from accounts.people.models import User
 from partnerapi.core.database import fetch
 from partnerapi.core.postgresql.faults import Fault, fault_of
@@ -26,7 +26,7 @@ from partnerapi.sandbox.data.approvals import approved_key
 from tests.approved import desk
 from tests.characters import START
 from tests.gateway.conftest import WebServer
-from tests.owner import as_owner, remove_approvals, tamper
+from tests.owner import as_owner, remove_approvals, remove_keys, tamper
 from tests.waiting import PATIENCE_SECONDS, until_waiting_for_a_lock
 
 CHANGE = """
@@ -99,7 +99,7 @@ def client(
         CashHead.objects.filter(cash_account__account=account).delete()
         CashAccount.objects.filter(account=account).delete()
         account.delete()
-        ApiKey.objects.filter(partner=partner).delete()
+        remove_keys(partner)
         partner.delete()
         user.delete()
         remove_approvals()

@@ -19,7 +19,7 @@ from partnerapi.gateway.authentication import CACHE_SECONDS
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.characters import Answer, Ask, World, page_of
 from tests.gateway.conftest import WebServer
-from tests.owner import as_owner, remove_approvals, tamper
+from tests.owner import as_owner, remove_approvals, remove_keys, tamper
 
 REFUSED = (
     "The API key is malformed, unknown, revoked or expired. Send a live key as "
@@ -248,7 +248,7 @@ def live_key(web_server: WebServer, django_db_blocker: DjangoDbBlocker) -> Any:
             yield approved_key(partner, [Scope.ISSUERS_READ])
         finally:
             with as_owner():
-                ApiKey.objects.filter(partner=partner).delete()
+                remove_keys(partner)
                 partner.delete()
                 remove_approvals()
 

@@ -13,14 +13,14 @@ import pytest
 from django.utils import timezone
 
 from accounts.access import Scope
-from accounts.keys.models import ApiKey, Partner
+from accounts.keys.models import Partner
 from partnerapi.core.database import execute
 from partnerapi.exports.download import address
 from partnerapi.exports.models import MEMBER_BYTES, Export, ExportMember
 from partnerapi.exports.writing import APPEND
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.gateway.conftest import WebServer
-from tests.owner import as_owner, remove_approvals
+from tests.owner import as_owner, remove_approvals, remove_keys
 from tests.waiting import PATIENCE_SECONDS
 
 MEMBERS, CLIENTS = 20, 12
@@ -46,7 +46,7 @@ def file(keeps_rows: None, transactional_db: None) -> Any:
     with as_owner():
         ExportMember.objects.all().delete()
         Export.objects.all().delete()
-        ApiKey.objects.filter(partner=partner).delete()
+        remove_keys(partner)
         partner.delete()
         remove_approvals()
 

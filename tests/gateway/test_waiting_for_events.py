@@ -24,13 +24,12 @@ from accounts.people.models import User
 from issuers.models.events import newest_events
 from partnerapi.core import news
 from partnerapi.core.redis import tell
-from partnerapi.gateway.counts import RequestCount
 from partnerapi.operations import parking
 from partnerapi.sandbox.data.approvals import approved_key
 from tests.approved import desk
 from tests.characters import START, Ask
 from tests.gateway.conftest import UNLIMITED, WebServer, serving
-from tests.owner import as_owner, remove_approvals
+from tests.owner import as_owner, remove_approvals, remove_keys
 from tests.waiting import PATIENCE_SECONDS
 
 DOCUMENT = """
@@ -115,8 +114,7 @@ def follower(
         CashHead.objects.filter(cash_account__account=account).delete()
         CashAccount.objects.filter(account=account).delete()
         account.delete()
-        RequestCount.objects.filter(key__partner=partner).delete()
-        ApiKey.objects.filter(partner=partner).delete()
+        remove_keys(partner)
         partner.delete()
         user.delete()
         remove_approvals()

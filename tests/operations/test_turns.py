@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from pytest_django import DjangoDbBlocker
 
 from accounts.access import Scope, Unauthenticated
-from accounts.keys.models import ApiKey, Partner, new_secret
+from accounts.keys.models import Partner, new_secret
 from partnerapi.gateway import authentication
-from partnerapi.gateway.counts import RequestCount
 from partnerapi.gateway.heads import caller
 from partnerapi.operations.turns import MOST_COMPARED, Turns, Work
 from partnerapi.sandbox.data.approvals import approved_key
@@ -25,7 +24,7 @@ from tests.characters import World
 from tests.gateway.conftest import UNLIMITED, WebServer, serving
 from tests.operations.test_probes import locked
 from tests.operations.test_web_worker import HEAD, answer_on, connect
-from tests.owner import as_owner, remove_approvals
+from tests.owner import as_owner, remove_approvals, remove_keys
 from tests.waiting import until
 
 
@@ -179,8 +178,7 @@ def tokens(
         ]
         yield [approved_key(each, [Scope.ACCOUNTS_READ])[1] for each in partners]
         with as_owner():
-            RequestCount.objects.filter(key__partner__in=partners).delete()
-            ApiKey.objects.filter(partner__in=partners).delete()
+            remove_keys(*partners)
             for partner in partners:
                 partner.delete()
             remove_approvals()

@@ -81,7 +81,8 @@ def test_every_field_of_other_forms_that_names_a_row_offers_rows():
         if name in TYPED | {"login", "client", "order", "batch", "who"}
         and not isinstance(field.widget, Picker)
     }
-    assert plain == {("WantedForm", "source")}
+    # Of units, and of an export: a choice of few, and no row.
+    assert plain == {("OfferingForm", "source"), ("WantedForm", "source")}
 
 
 def test_every_field_of_a_request_that_names_a_row_offers_rows():

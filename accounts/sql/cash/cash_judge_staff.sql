@@ -24,7 +24,9 @@ BEGIN
             WHERE r.id = used AND person.id IN (r.filed_by_id, d.decided_by_id);
         IF NOT FOUND THEN
             RAISE EXCEPTION 'This is done in the name of the user that filed or decided '
-                'its approval, and not of %.', asker USING ERRCODE = 'restrict_violation';
+                'its approval, and not of %.', asker
+                USING ERRCODE = 'restrict_violation',
+                    CONSTRAINT = 'second_person_approves';
         END IF;
         RETURN;
     END IF;

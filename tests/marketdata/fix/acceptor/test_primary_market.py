@@ -51,7 +51,7 @@ def test_an_offered_token_is_listed_until_it_trades(
         assert book.ladder() == ((), ())
         assert await_status(client, token.symbol, "18") == PRIMARY
         step(ended.offerings.get(), deciding.WITHDRAWN, reason="Over")
-        until(lambda: ended.symbol not in listed(client))
+        until(lambda: ended.symbol not in listed(client), pause=0.1)
         [account] = new_clients(1)
         deposit(account, 100_000)
         subscribe(offering, account, 50)
