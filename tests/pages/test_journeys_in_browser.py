@@ -342,7 +342,7 @@ def test_an_offering_is_drafted_and_opened(asker, decider, running_server):
     asker.click("link", "Draft an offering")
     for name, value in (
         ("each", "12.50"), ("units", "5000"), ("minimum", "100"),
-        ("opens", "2027-02-01 08:00"), ("closes", "2099-02-15 16:00"),
+        ("opens", "2026-02-01 08:00"), ("closes", "2099-02-15 16:00"),
         ("reason", "The company asks for it"),
     ):  # fmt: skip
         asker.page.locator(f"#id_{name}").fill(value)
