@@ -74,7 +74,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ("issuers", "0105_erasures_refuse_by_name"),
         ("partnerapi", "0039_functions_alone_write_accounts"),
-        ("trading", "0037_fees_parameters_auctions"),
+        ("trading", "0044_fees_parameters_auctions"),
     ]
 
     operations = [migrations.RunSQL(FORWARD, BACKWARD)]

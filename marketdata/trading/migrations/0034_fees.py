@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ('accounts', '0079_account_of_each_market'),
         ('issuers', '0089_unread_index_of_changes'),
-        ("trading", "0026_refused_orders"),
+        ('trading', '0033_limited'),
     ]
 
     operations = [

@@ -14,7 +14,7 @@ TABLES = {
 
 
 class Migration(migrations.Migration):
-    dependencies = [("trading", "0022_cancel_timer")]
+    dependencies = [("trading", "0025_cancel_timer_sql")]
 
     operations = [
         without_table_check(name, table) for name, table in TABLES.items()

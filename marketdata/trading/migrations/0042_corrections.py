@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('issuers', '0116_bust_requests'),
-        ("trading", "0034_listed_auctions"),
+        ("trading", "0041_listed_auctions"),
     ]
 
     operations = [

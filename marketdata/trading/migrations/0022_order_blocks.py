@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ('accounts', '0066_order_blocks'),
         ('issuers', '0082_deposits_unassigned'),
-        ("trading", "0020_market_clock"),
+        ('trading', '0021_phase_events'),
     ]
 
     operations = [

@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ('accounts', '0082_approvals_of_parameters'),
         ('issuers', '0099_auction_events'),
-        ("trading", "0028_market_parameters"),
+        ("trading", "0035_market_parameters"),
     ]
 
     operations = [

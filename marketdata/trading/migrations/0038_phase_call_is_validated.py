@@ -3,7 +3,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("trading", "0030_phase_call")]
+    dependencies = [("trading", "0037_phase_call")]
 
     operations = [
         ValidateConstraint("market", "market_phase_is_known"),

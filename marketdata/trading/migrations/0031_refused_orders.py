@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ('accounts', '0070_one_refusal_of_snapshots'),
         ('issuers', '0089_unread_index_of_changes'),
-        ('trading', '0025_events_by_time'),
+        ('trading', '0030_events_by_time'),
     ]
 
     operations = [

@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("trading", "0029_auctions")]
+    dependencies = [("trading", "0036_auctions")]
 
     operations = [
         migrations.RemoveConstraint(

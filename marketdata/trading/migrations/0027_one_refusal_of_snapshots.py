@@ -14,7 +14,7 @@ SIGNATURES = (
 
 
 class Migration(migrations.Migration):
-    dependencies = [("trading", "0023_no_table_checks"), ("accounts", "0069_one_guard_a_table")]
+    dependencies = [("trading", "0026_no_table_checks"), ("accounts", "0069_one_guard_a_table")]
 
     operations = [
         rewritten(signature, (SNAPSHOT_CHECK, CALL)) for signature in SIGNATURES

@@ -9,7 +9,7 @@ from partnerapi.core.migrating import AddIndexBeside
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("trading", "0024_one_refusal_of_snapshots")]
+    dependencies = [("trading", "0029_blocks_of_forged_calls")]
 
     operations = [
         AddIndexBeside(

@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accounts', '0066_order_blocks'),
-        ("trading", "0021_order_blocks"),
+        ('trading', '0023_order_blocks_sql'),
     ]
 
     operations = [

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("trading", "0033_busts_by_time")]
+    dependencies = [("trading", "0040_busts_by_time")]
 
     operations = [
         migrations.AddField(

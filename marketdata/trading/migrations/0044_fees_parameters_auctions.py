@@ -83,52 +83,6 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION public.trading_apply_parameters(uuid, timestamp with time zone) FROM PUBLIC;
 
-CREATE OR REPLACE FUNCTION public.trading_block(of_partner uuid, of_account uuid, of_token uuid, why text, asked_by text)
-RETURNS uuid LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, public, pg_temp
-SET enable_hashjoin = 'off'
-SET enable_mergejoin = 'off'
-SET enable_seqscan = 'off'
-AS $$
-#variable_conflict use_variable
-DECLARE
-    by_partner boolean := EXISTS (SELECT FROM accounts_partner p
-        WHERE p.id = of_partner AND p.login = asked_by);
-    made uuid;
-BEGIN
-    PERFORM accounts_read_committed();
-    IF NOT by_partner THEN
-        PERFORM accounts_staff_with(asked_by, 'trading.change_market');
-    END IF;
-    IF of_account IS NOT NULL AND NOT EXISTS (SELECT FROM accounts_account a
-            WHERE a.id = of_account AND a.partner_id = of_partner)
-        OR NOT by_partner AND (of_token IS NOT NULL OR why = '') THEN
-        RAISE EXCEPTION 'A block is of an account of the partner; staff give a reason, '
-            'and name no token.' USING ERRCODE = 'restrict_violation';
-    END IF;
-    PERFORM pg_advisory_xact_lock(hashtextextended('orders of partner' || p.id, 0))
-    FROM (SELECT x.id FROM accounts_partner x
-        WHERE of_partner IS NULL OR x.id = of_partner ORDER BY x.id) p;
-    SELECT b.id INTO made FROM trading_orderblock b
-    WHERE b.released_at IS NULL AND b.is_staff <> by_partner
-        AND b.partner_id IS NOT DISTINCT FROM of_partner
-        AND b.account_id IS NOT DISTINCT FROM of_account
-        AND b.token_id IS NOT DISTINCT FROM of_token;
-    IF FOUND THEN
-        RETURN made;
-    END IF;
-    INSERT INTO trading_orderblock (id, partner_id, account_id, token_id, is_staff,
-        reason, blocked_by, blocked_at)
-    VALUES (gen_random_uuid(), of_partner, of_account, of_token, NOT by_partner, why,
-        asked_by, clock_timestamp())
-    RETURNING id INTO made;
-    PERFORM events_write(ARRAY[CASE WHEN of_partner IS NULL THEN 'ALL'
-            ELSE 'PARTNER' END], ARRAY[of_partner], ARRAY['ORDERS_BLOCKED'],
-        ARRAY[of_account], NULL, ARRAY[of_token], ARRAY[of_account]);
-    RETURN made;
-END $$;
-REVOKE ALL ON FUNCTION public.trading_block(uuid, uuid, uuid, text, text) FROM PUBLIC;
-
 CREATE OR REPLACE FUNCTION public.trading_call(of_token uuid, called_at timestamp with time zone, announced timestamp with time zone, session_ends timestamp with time zone, reference bigint, lowest bigint, highest bigint, why text, called_by text)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
@@ -187,29 +141,6 @@ BEGIN
         quantities => ARRAY[traded_quantity], reasons => ARRAY['CALL']);
 END $$;
 REVOKE ALL ON FUNCTION public.trading_call(uuid, timestamp with time zone, timestamp with time zone, timestamp with time zone, bigint, bigint, bigint, text, text) FROM PUBLIC;
-
-CREATE OR REPLACE FUNCTION public.trading_cancel_after(of_partner uuid, seconds integer, asked_by text)
-RETURNS timestamp with time zone LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, public, pg_temp
-SET enable_hashjoin = 'off'
-SET enable_mergejoin = 'off'
-SET enable_seqscan = 'off'
-AS $$
-#variable_conflict use_variable
-DECLARE
-    at timestamptz := clock_timestamp() + make_interval(secs => nullif(seconds, 0));
-BEGIN
-    IF NOT EXISTS (SELECT FROM accounts_partner p
-            WHERE p.id = of_partner AND p.login = asked_by) OR seconds < 0 THEN
-        RAISE EXCEPTION 'A partner starts its own timer: %.', of_partner
-            USING ERRCODE = 'restrict_violation';
-    END IF;
-    INSERT INTO trading_canceltimer AS t (partner_id, fires_at)
-    VALUES (of_partner, at)
-    ON CONFLICT (partner_id) DO UPDATE SET fires_at = excluded.fires_at;
-    RETURN at;
-END $$;
-REVOKE ALL ON FUNCTION public.trading_cancel_after(uuid, integer, text) FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION public.trading_change_phase(token uuid, wanted text, follows text, follows_at timestamp with time zone, reference bigint, why text, changed_by text)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER
@@ -740,20 +671,6 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION public.trading_fee_net(numeric, integer) FROM PUBLIC;
 
-CREATE OR REPLACE FUNCTION public.trading_fire(of_partner uuid)
-RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, public, pg_temp
-SET enable_hashjoin = 'off'
-SET enable_mergejoin = 'off'
-SET enable_seqscan = 'off'
-AS $$
-BEGIN
-    UPDATE trading_canceltimer t SET fires_at = NULL, fired_at = clock_timestamp()
-    WHERE t.partner_id = of_partner AND t.fires_at <= clock_timestamp();
-    RETURN FOUND;
-END $$;
-REVOKE ALL ON FUNCTION public.trading_fire(uuid) FROM PUBLIC;
-
 CREATE OR REPLACE FUNCTION public.trading_fixing(fixings time without time zone[], after timestamp with time zone, until timestamp with time zone)
 RETURNS timestamp with time zone LANGUAGE sql STABLE
 SET search_path = pg_catalog, public, pg_temp
@@ -1215,54 +1132,6 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION public.trading_judge_priority(uuid, bigint, bigint, timestamp with time zone) FROM PUBLIC;
 
-CREATE OR REPLACE FUNCTION public.trading_keep_refused(ids uuid[], partners uuid[], times timestamp with time zone[], codes text[], numbers bigint[], messages text[], accounts uuid[], tokens uuid[], orders uuid[], sides smallint[], quantities numeric[], limits numeric[], times_in_force text[], client_order_ids text[])
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, public, pg_temp
-AS $$
-#variable_conflict use_column
-BEGIN
-    INSERT INTO trading_refusedorder (id, partner_id, at, code, number, message,
-        account_id, token_id, order_id, side, quantity, limit_price, time_in_force,
-        client_order_id)
-    SELECT n.* FROM unnest(ids, partners, times, codes, numbers, messages, accounts,
-        tokens, orders, sides, quantities, limits, times_in_force, client_order_ids)
-        AS n (id, partner, at, code, number, message, account)
-    WHERE n.account IS NOT NULL
-    ON CONFLICT (id) DO NOTHING;
-    INSERT INTO trading_refusedorder AS r (id, partner_id, at, code, number)
-    SELECT n.id, n.partner, n.at, n.code, n.number
-    FROM unnest(ids, partners, times, codes, numbers, accounts)
-        AS n (id, partner, at, code, number, account)
-    WHERE n.account IS NULL
-    ORDER BY n.partner, n.at, n.code
-    ON CONFLICT (partner_id, at, code) WHERE account_id IS NULL
-        DO UPDATE SET number = r.number + excluded.number;
-END $$;
-REVOKE ALL ON FUNCTION public.trading_keep_refused(uuid[], uuid[], timestamp with time zone[], text[], bigint[], text[], uuid[], uuid[], uuid[], smallint[], numeric[], numeric[], text[], text[]) FROM PUBLIC;
-
-CREATE OR REPLACE FUNCTION public.trading_limited(of_partner uuid, holds boolean)
-RETURNS TABLE(orders bigint, open_value numeric) LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, public, pg_temp
-SET enable_hashjoin = 'off'
-SET enable_mergejoin = 'off'
-SET enable_seqscan = 'off'
-AS $$
-#variable_conflict use_column
-BEGIN
-    IF holds THEN
-        PERFORM pg_advisory_xact_lock(
-            hashtextextended('limits of partner' || of_partner, 0));
-    END IF;
-    RETURN QUERY SELECT
-        (SELECT count(*) FROM trading_order o
-            WHERE o.partner_id = of_partner
-                AND o.created_at > clock_timestamp() - interval '1 second'),
-        (SELECT coalesce(sum((o.quantity - o.filled)::numeric * o.limit_price), 0)
-            FROM trading_order o
-            WHERE o.partner_id = of_partner AND o.status = 'OPEN');
-END $$;
-REVOKE ALL ON FUNCTION public.trading_limited(uuid, boolean) FROM PUBLIC;
-
 CREATE OR REPLACE FUNCTION public.trading_lock_markets(tokens uuid[])
 RETURNS TABLE(token_id uuid, source text, last_sequence bigint, last_snapshot bigint, last_trade bigint, phase text, next_phase text, next_phase_at timestamp with time zone, session_opens time without time zone, session_closes time without time zone, weekdays_only boolean, tick_cents bigint, lot_units bigint, collar_bps integer, reference_price bigint, last_event bigint, last_at timestamp with time zone, parameters json) LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
@@ -1350,27 +1219,6 @@ AS $$
     FROM trading_market m WHERE m.token_id = of_token
 $$;
 REVOKE ALL ON FUNCTION public.trading_opening(uuid, text) FROM PUBLIC;
-
-CREATE OR REPLACE FUNCTION public.trading_prune_refused(days integer, most integer)
-RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, public, pg_temp
-AS $$
-#variable_conflict use_column
-DECLARE
-    deleted bigint;
-BEGIN
-    IF days < 30 THEN
-        RAISE EXCEPTION 'Refused orders are kept for 30 days at least, not for %.', days
-            USING ERRCODE = 'restrict_violation';
-    END IF;
-    DELETE FROM trading_refusedorder WHERE id IN (
-        SELECT id FROM trading_refusedorder
-        WHERE at < clock_timestamp() - make_interval(days => days)
-        LIMIT most FOR UPDATE SKIP LOCKED);
-    GET DIAGNOSTICS deleted = ROW_COUNT;
-    RETURN deleted;
-END $$;
-REVOKE ALL ON FUNCTION public.trading_prune_refused(integer, integer) FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION public.trading_read(of_token uuid, accounts uuid[], sides smallint[], prices bigint[], client_ids text[], bid bigint, ask bigint, most integer, buys_wanted numeric, sells_wanted numeric, own uuid[], most_open integer, holds boolean)
 RETURNS json LANGUAGE plpgsql SECURITY DEFINER
@@ -1702,40 +1550,6 @@ BEGIN
     ORDER BY f.place;
 END $$;
 REVOKE ALL ON FUNCTION public.trading_refused_fills(uuid, bigint, boolean) FROM PUBLIC;
-
-CREATE OR REPLACE FUNCTION public.trading_release(block uuid, asked_by text)
-RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, public, pg_temp
-SET enable_hashjoin = 'off'
-SET enable_mergejoin = 'off'
-SET enable_seqscan = 'off'
-AS $$
-#variable_conflict use_variable
-DECLARE
-    of trading_orderblock;
-    used uuid;
-BEGIN
-    UPDATE trading_orderblock b SET released_at = clock_timestamp(),
-        released_by = asked_by
-    WHERE b.id = block AND b.released_at IS NULL RETURNING * INTO of;
-    IF NOT FOUND THEN
-        RETURN FALSE;
-    END IF;
-    IF of.is_staff THEN
-        used := approvals_use('RELEASE', jsonb_build_object('block', block), NULL, NULL,
-            NULL);
-        PERFORM cash_judge_staff(asked_by, used, '{}');
-    ELSIF NOT EXISTS (SELECT FROM accounts_partner p
-            WHERE p.id = of.partner_id AND p.login = asked_by) THEN
-        RAISE EXCEPTION 'A partner releases its own blocks: %.', block
-            USING ERRCODE = 'restrict_violation';
-    END IF;
-    PERFORM events_write(ARRAY[CASE WHEN of.partner_id IS NULL THEN 'ALL'
-            ELSE 'PARTNER' END], ARRAY[of.partner_id], ARRAY['ORDERS_RELEASED'],
-        ARRAY[of.account_id], NULL, ARRAY[of.token_id], ARRAY[of.account_id]);
-    RETURN TRUE;
-END $$;
-REVOKE ALL ON FUNCTION public.trading_release(uuid, text) FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION public.trading_session(opens time without time zone, closes time without time zone, weekdays boolean, holidays date[], at timestamp with time zone)
 RETURNS TABLE(opens_at timestamp with time zone, closes_at timestamp with time zone, is_open boolean) LANGUAGE sql STABLE
@@ -3193,8 +3007,9 @@ BEGIN
             (d.day + market.session_closes) AT TIME ZONE market_time_zone() AS closes
         ) s
         WHERE NOT (market.weekdays_only AND extract(isodow FROM d.day) > 5);
-        IF market.session_opens = market.session_closes OR opens_at = changed_at
-            OR closes_at < opens_at THEN
+        IF (wanted = 'CONTINUOUS' OR changed_by = 'market')
+            AND (market.session_opens = market.session_closes OR opens_at = changed_at
+                OR closes_at < opens_at) THEN
             opens_at := changed_at;
         END IF;
         IF wanted = 'CONTINUOUS' AND opens_at > changed_at THEN
@@ -3221,6 +3036,10 @@ BEGIN
         at)
     VALUES (token, market.last_event, 'PHASE_CHANGED', market.reference_price, wanted,
         why, changed_by, changed_at);
+    -- One of the market's log: a transaction may have several.
+    PERFORM events_write(ARRAY['ALL'], NULL, ARRAY['MARKET_PHASE_CHANGED'],
+        ARRAY[token], NULL, ARRAY[token], NULL,
+        order_events => ARRAY[market.last_event], reasons => ARRAY[wanted]);
 END $$;
 REVOKE ALL ON FUNCTION public.trading_change_phase(uuid, text, text, timestamp with time zone, bigint, text, text) FROM PUBLIC;
 
@@ -3365,6 +3184,9 @@ BEGIN
         WHEN 'TIME_IN_FORCE' THEN e.kind = 'ORDER_EXPIRED' AND e.actor = 'market'
             AND o.time_in_force <> 'DAY' AND o.expires_at <= judged_at
         WHEN 'BY_PARTNER' THEN e.actor = p.login
+        WHEN 'CANCEL_TIMER' THEN e.actor = 'market' AND EXISTS (
+            SELECT FROM trading_canceltimer x WHERE x.partner_id = o.partner_id
+                AND x.fired_at >= transaction_timestamp())
         WHEN 'BY_STAFF' THEN
             accounts_staff_with(e.actor, 'trading.change_market') IS NOT NULL
         WHEN 'IMMEDIATE_OR_CANCEL' THEN e.actor = p.login AND o.time_in_force = 'IOC'
@@ -3630,6 +3452,12 @@ BEGIN
     END IF;
     clock := clock_timestamp();
     IF holds THEN
+        -- A block of orders waits until the transaction has ended. Rows that it locked
+        -- instead would be written for every order, and many orders could starve it.
+        PERFORM pg_advisory_xact_lock_shared(
+            hashtextextended('orders of partner' || p.partner_id, 0))
+        FROM (SELECT DISTINCT a.partner_id FROM accounts_account a
+            WHERE a.id = ANY (accounts) ORDER BY a.partner_id) p;
         PERFORM FROM accounts_account a
             WHERE a.id = ANY (accounts) ORDER BY a.id FOR SHARE;
     END IF;
@@ -3731,6 +3559,14 @@ BEGIN
     RETURN json_build_object(
         'head', head, 'makers', coalesce(makers, '[]'), 'ends', coalesce(ends, '{}'),
         'clients', coalesce(clients, '[]'), 'own', coalesce(own_orders, '[]'),
+        'blocked', CASE WHEN EXISTS (
+            SELECT FROM trading_orderblock b WHERE b.released_at IS NULL) THEN (
+            SELECT json_agg(a.id) FROM accounts_account a
+            WHERE a.id = ANY (accounts) AND EXISTS (
+                SELECT FROM trading_orderblock b WHERE b.released_at IS NULL
+                    AND (b.partner_id = a.partner_id OR b.partner_id IS NULL)
+                    AND (b.account_id = a.id OR b.account_id IS NULL)
+                    AND (b.token_id = of_token OR b.token_id IS NULL))) END,
         'units', (
             SELECT json_agg(json_build_array(u.account, coalesce(b.balance, 0),
                 coalesce(b.reserved, 0)))
@@ -3987,6 +3823,13 @@ BEGIN
     END IF;
     SELECT h.last_seq INTO entry FROM issuers_tokenledgerhead h
         WHERE h.token_id = of_token FOR UPDATE;
+    -- A call that skips trading_read, too, keeps a block of orders waiting.
+    PERFORM pg_advisory_xact_lock_shared(
+        hashtextextended('orders of partner' || p.partner_id, 0))
+    FROM (SELECT a.partner_id FROM accounts_account a WHERE a.id = ANY (accounts)
+        UNION SELECT o.partner_id FROM unnest(kinds, orders) AS s (kind, id)
+        JOIN trading_order o ON o.id = s.id WHERE s.kind = 'ORDER_AMENDED'
+        ORDER BY partner_id) p;
     IF cardinality(accounts) > 0 THEN
         PERFORM FROM accounts_account a
             WHERE a.id = ANY (accounts) ORDER BY a.id FOR SHARE;
@@ -4376,6 +4219,12 @@ BEGIN
                     THEN 'fill or kill'
                 WHEN a.status <> 'ACTIVE' THEN 'account'
                 WHEN p.login <> e.actor THEN 'who asked'
+                WHEN EXISTS (SELECT FROM trading_orderblock b
+                    WHERE b.released_at IS NULL
+                        AND (b.partner_id = o.partner_id OR b.partner_id IS NULL)
+                        AND (b.account_id = o.account_id OR b.account_id IS NULL)
+                        AND (b.token_id = of_token OR b.token_id IS NULL))
+                    THEN 'blocks'
                 WHEN o.status = 'OPEN' AND (SELECT count(*) FROM trading_order x
                     WHERE x.account_id = o.account_id AND x.token_id = of_token
                         AND x.status = 'OPEN') > 1000 THEN 'open orders' END AS broken
@@ -4445,11 +4294,7 @@ DROP FUNCTION public.trading_announce_bust(uuid, bigint, bigint);
 
 DROP FUNCTION public.trading_apply_parameters(uuid, timestamp with time zone);
 
-DROP FUNCTION public.trading_block(uuid, uuid, uuid, text, text);
-
 DROP FUNCTION public.trading_call(uuid, timestamp with time zone, timestamp with time zone, timestamp with time zone, bigint, bigint, bigint, text, text);
-
-DROP FUNCTION public.trading_cancel_after(uuid, integer, text);
 
 DROP FUNCTION public.trading_charge(uuid, bigint, timestamp with time zone);
 
@@ -4461,8 +4306,6 @@ DROP FUNCTION public.trading_fee_due(trading_tariff, numeric, numeric, numeric);
 
 DROP FUNCTION public.trading_fee_net(numeric, integer);
 
-DROP FUNCTION public.trading_fire(uuid);
-
 DROP FUNCTION public.trading_fixing(time without time zone[], timestamp with time zone, timestamp with time zone);
 
 DROP FUNCTION public.trading_indicate(uuid, bigint, bigint, bigint, bigint, bigint);
@@ -4473,21 +4316,13 @@ DROP FUNCTION public.trading_is_off(bigint, bigint, bigint, bigint[], bigint[], 
 
 DROP FUNCTION public.trading_issue_document(bytea, bytea);
 
-DROP FUNCTION public.trading_keep_refused(uuid[], uuid[], timestamp with time zone[], text[], bigint[], text[], uuid[], uuid[], uuid[], smallint[], numeric[], numeric[], text[], text[]);
-
-DROP FUNCTION public.trading_limited(uuid, boolean);
-
 DROP FUNCTION public.trading_lock_markets(uuid[]);
 
 DROP FUNCTION public.trading_opening(uuid, text);
 
-DROP FUNCTION public.trading_prune_refused(integer, integer);
-
 DROP FUNCTION public.trading_reference(uuid);
 
 DROP FUNCTION public.trading_refused_fills(uuid, bigint, boolean);
-
-DROP FUNCTION public.trading_release(uuid, text);
 
 DROP FUNCTION public.trading_session(time without time zone, time without time zone, boolean, date[], timestamp with time zone);
 
@@ -4517,9 +4352,9 @@ FIRST = """
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("trading", "0036_corrections_are_validated"),
+        ("trading", "0043_corrections_are_validated"),
         ("issuers", "0117_search_fold_inlined"),
-        ("accounts", "0090_approvals_name_their_rule"),
+        ("accounts", "0091_filed_or_decided"),
     ]
 
     operations = [

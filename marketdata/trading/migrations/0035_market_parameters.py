@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('issuers', '0097_parameters_events'),
-        ("trading", "0027_fees"),
+        ("trading", "0034_fees"),
     ]
 
     operations = [

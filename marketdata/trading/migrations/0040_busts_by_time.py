@@ -8,7 +8,7 @@ from partnerapi.core.migrating import AddIndexBeside
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("trading", "0032_documents")]
+    dependencies = [("trading", "0039_documents")]
 
     operations = [
         AddIndexBeside("bust", models.Index(fields=["at"], name="bust_by_time")),
