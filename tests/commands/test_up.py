@@ -228,8 +228,11 @@ def does_what_was_missed(running: System) -> None:
 
 MARKET = """
 SELECT count(*), count(*) FILTER (WHERE last_sequence > 40)
-FROM marketdata_orderbookhead
+FROM marketdata_orderbookhead h
+WHERE NOT EXISTS (SELECT FROM trading_marketparameters p
+    WHERE p.token_id = h.token_id AND p.model = 'FIXING')
 """
+"""Books that move all the time; one of fixings waits for its next call."""
 
 
 def moves_its_books(running: System) -> None:
@@ -240,7 +243,7 @@ def moves_its_books(running: System) -> None:
         def found() -> object:
             return connection.execute(MARKET).fetchone()
 
-        until(lambda: found() == (24, 24), found, pause=0.1)
+        until(lambda: found() == (23, 23), found, pause=0.1)
         moved = "SELECT sum(last_sequence) FROM marketdata_orderbookhead"
         before = connection.execute(moved).fetchone()
         until(lambda: connection.execute(moved).fetchone() != before, pause=0.1)
