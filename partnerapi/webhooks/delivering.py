@@ -165,6 +165,8 @@ class Courier:
         WEBHOOK_LOOKS.inc()
         if monotonic() - self.pruned_at > KEPT.total_seconds() / 1_000:
             self.pruned_at = monotonic()
+            # Endpoints that have ended go; the events of others are read anew.
+            self.passed.clear()
             await self.ask(execute, PRUNE, [KEPT])
         for due in await self.ask(find_due, list(self.at_work), self.passed) or ():
             task = asyncio.create_task(self.serve(due))
