@@ -11,6 +11,9 @@ from django import forms
 
 from partnerapi.core.typed_numbers import NotANumber, typed_number, typed_whole
 
+CENT = Decimal("0.01")
+"""The least amount in euros."""
+
 
 class WholeField(forms.IntegerField):
     widget = forms.TextInput(attrs={"inputmode": "numeric", "autocomplete": "off"})

@@ -1,7 +1,6 @@
 """The form on which staff draft an offering; two people open it."""
 
 from datetime import UTC
-from decimal import Decimal
 
 from django import forms
 from django.urls import reverse
@@ -9,13 +8,12 @@ from django.urls import reverse
 from accounts.people.models import User
 from issuers.offerings.drafting import OfferingTerms, TermsRefused, draft
 from issuers.offerings.models import REFLECTION_SECONDS, AllotmentRule, UnitSource
-from partnerapi.core.form_fields import EurosField, NumberField, WholeField
+from partnerapi.core.form_fields import CENT, EurosField, NumberField, WholeField
 from partnerapi.staff.picking import TokenField
 from partnerapi.staff.working import Done, NotDone, WorkForm
 
 DAY_SECONDS = 86_400
 REFLECTION_DAYS = REFLECTION_SECONDS // DAY_SECONDS
-CENT = Decimal("0.01")
 
 
 def price(label: str, help_text: str) -> EurosField:
@@ -36,7 +34,7 @@ def instant(label: str) -> forms.DateTimeField:
     return forms.DateTimeField(label=f"{label}, UTC", help_text="2027-01-31 08:00")
 
 
-class OfferingForm(WorkForm):
+class OfferingDraftForm(WorkForm):
     field_order = [
         "token", "rule", "each", "floor", "cap", "units", "minimum", "smallest",
         "largest", "opens", "closes", "source", "reflection", "fee", "vat",

@@ -56,7 +56,7 @@ from partnerapi.core.form_fields import EurosField, WholeField
 from partnerapi.core.money import plural
 from partnerapi.staff.home import NIGHTLY
 from partnerapi.staff.lookup import as_uuid
-from partnerapi.staff.offering_draft import OfferingForm
+from partnerapi.staff.offering_draft import OfferingDraftForm
 from partnerapi.staff.picking import PartnerField, Picker, StaffField, TokenField
 from partnerapi.staff.working import Done, NotDone, WorkForm
 
@@ -328,7 +328,7 @@ class StopForm(WorkForm):
         return Done(OrderBlock.objects.get(pk=made), what, place)
 
 
-class DraftForm(WorkForm):
+class WithdrawDraftForm(WorkForm):
     field_order = ["offering"]
     offering = forms.ModelChoiceField(
         queryset=Offering.objects.filter(status=OfferingStatus.DRAFT).select_related(
@@ -400,7 +400,7 @@ WORK: Mapping[str, Work] = {
         "Open an internal market", "trading.change_market", MarketForm, "Open"
     ),
     "draft-offering": Work(
-        "Draft an offering", "accounts.file_offering", OfferingForm, "Draft"
+        "Draft an offering", "accounts.file_offering", OfferingDraftForm, "Draft"
     ),
     "cancel-orders": Work(
         "Cancel open orders", "trading.change_market", CancelForm, "Cancel the orders"
@@ -411,7 +411,7 @@ WORK: Mapping[str, Work] = {
     "withdraw-draft": Work(
         "Withdraw the draft of an offering",
         "accounts.file_offering",
-        DraftForm,
+        WithdrawDraftForm,
         "Withdraw",
     ),
     "unlock-sign-in": Work(

@@ -82,7 +82,7 @@ def test_every_field_of_other_forms_that_names_a_row_offers_rows():
         and not isinstance(field.widget, Picker)
     }
     # Of units, and of an export: a choice of few, and no row.
-    assert plain == {("OfferingForm", "source"), ("WantedForm", "source")}
+    assert plain == {("OfferingDraftForm", "source"), ("WantedForm", "source")}
 
 
 def test_every_field_of_a_request_that_names_a_row_offers_rows():

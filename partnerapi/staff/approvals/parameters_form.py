@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import date, time
-from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -11,12 +10,10 @@ from django.core.exceptions import ValidationError
 
 from marketdata.trading.models import Market, MarketParameters, TradingModel
 from marketdata.trading.parameters import latest, parameters_content, parameters_title
-from partnerapi.core.form_fields import EurosField, NumberField, WholeField
+from partnerapi.core.form_fields import CENT, EurosField, NumberField, WholeField
 from partnerapi.core.money import euros
 from partnerapi.core.typed_numbers import NotANumber, typed_number
 from partnerapi.staff.approvals.asking import OfToken
-
-CENT = Decimal("0.01")
 
 
 class DaysField(forms.CharField):

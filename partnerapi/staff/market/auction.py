@@ -93,7 +93,6 @@ def context_of(auction: Auction, at: datetime) -> dict[str, Any]:
     events = OrderEvent.objects.filter(token=auction.token_id, number__in=numbers)
     of_number = {event.number: event for event in events}
     levels = levels_of(auction, price) if state == CALL else []
-    found = trades_of(auction)
     return {
         "auction": auction,
         "at": at,
@@ -110,7 +109,7 @@ def context_of(auction: Auction, at: datetime) -> dict[str, Any]:
         "imbalance": imbalance(surplus or 0),
         "levels": levels[::-1],
         "chart": chart(levels) if state == CALL else None,
-        "executions": shown_executions(auction.token_id, found[:FILLS]),
+        "executions": shown_executions(auction.token_id, trades_of(auction)),
         "removed": removed(auction),
         "most_fills": FILLS,
         "most_removed": REMOVED,
