@@ -86,7 +86,8 @@ def remove_leftover(directory: Path) -> None:
 def held_directory() -> Iterator[Path]:
     """Of servers, which may run as another user; no other run takes it for a leftover.
 
-    It gets its name once it is held: another run removes what no one holds.
+    It has its name only while it is held: another run removes what no one holds, and
+    would make its lock anew in a directory that is being emptied.
     """
     made = Path(tempfile.mkdtemp(prefix=UNNAMED + PREFIX))
     with take_lock(made):
@@ -96,7 +97,7 @@ def held_directory() -> Iterator[Path]:
             yield directory
         finally:
             shutil.rmtree(directory.joinpath("servers").resolve(), ignore_errors=True)
-            shutil.rmtree(directory, ignore_errors=True)
+            shutil.rmtree(directory.rename(made), ignore_errors=True)
 
 
 @contextlib.contextmanager
