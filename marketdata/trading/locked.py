@@ -19,6 +19,7 @@ from issuers.register.ledger import Entry, Kind
 from issuers.register.standing import standing_of
 from issuers.register.writer import HOLDER, LockedLedger, Writer
 from marketdata.books.collar import collar
+from marketdata.books.log import MAX
 from marketdata.trading.errors import NotTradable
 from marketdata.trading.fees import OrderFees, Terms
 from marketdata.trading.models import Order, row_of
@@ -173,13 +174,15 @@ def read(
     wanted = [0, 0]
     for request in requests:
         wanted[1 - request.side] += request.quantity * reach
-    bids = [r.limit_price for r in requests if r.side == BUY]
-    asks = [r.limit_price for r in requests if r.side == SELL]
+    # A limit beyond what the database holds is refused once the market is known.
+    limits = [min(r.limit_price, MAX) for r in requests]
+    bids = [p for r, p in zip(requests, limits, strict=True) if r.side == BUY]
+    asks = [p for r, p in zip(requests, limits, strict=True) if r.side == SELL]
     arguments = [
         token_id,
         array_text(r.account_id for r in requests),
         array_text(r.side for r in requests),
-        array_text(r.limit_price for r in requests),
+        array_text(limits),
         [r.client_order_id for r in requests],
         max(bids, default=0),
         min(asks, default=2**62),

@@ -125,6 +125,8 @@ def test_a_list_is_judged_order_by_order_and_may_use_what_it_has_earned(two: Two
         ({"limit_price": 79}, "PRICE_OUTSIDE_COLLAR"),
         ({"limit_price": 121}, "PRICE_OUTSIDE_COLLAR"),
         ({"quantity": 2**62}, "ORDER_VALUE_TOO_LARGE"),
+        ({"limit_price": 2**64 - 1}, "ORDER_VALUE_TOO_LARGE"),
+        ({"side": 1, "limit_price": 2**63}, "ORDER_VALUE_TOO_LARGE"),
         ({"quantity": 101}, "INSUFFICIENT_FUNDS"),
         ({"time_in_force": "GTD"}, "BAD_USER_INPUT"),
         ({"expires_at": datetime(2100, 1, 1, tzinfo=UTC)}, "BAD_USER_INPUT"),
@@ -132,9 +134,9 @@ def test_a_list_is_judged_order_by_order_and_may_use_what_it_has_earned(two: Two
 )
 def test_what_is_refused_changes_nothing(two: Two, change: dict, code: str):
     actor = two.buyer.partner.login
-    values = {"quantity": 1, "limit_price": 100, "actor": actor} | change
+    values = {"side": 0, "quantity": 1, "limit_price": 100, "actor": actor} | change
     before = events(two.token)
-    assert two.refusal(market.Request(two.buyer.pk, 0, **values)).code == code
+    assert two.refusal(market.Request(two.buyer.pk, **values)).code == code
     assert events(two.token) == before
 
 
