@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Model
 
+from accounts.accounts.models import AccountStatus
 from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
 from accounts.cash.models import CashHead
@@ -103,7 +104,13 @@ def undo(
         raise LockTimeout("An auction of the market has not settled yet.")
     writer = Writer([token_id], requested_by)
     execution = (
-        Execution.objects.select_related("buy_order", "sell_order", "token__market")
+        Execution.objects.select_related(
+            "buy_order",
+            "sell_order",
+            "buyer_account",
+            "seller_account",
+            "token__market",
+        )  # fmt: skip
         .filter(token=token_id, sequence=trade)
         .first()
     )
@@ -115,6 +122,7 @@ def undo(
     entry = ledger.reversal_of(entered, reason)
     writer.load([entry])
     writer.enter(entry, writer.ledgers[token_id].now)
+    check_accounts(execution)
     check_cover(execution)
     by = [reason, requested_by, approved_by]
     if price is None:
@@ -125,6 +133,21 @@ def undo(
         execute(CORRECT, [token_id, trade, price, *by])
         transaction.on_commit(partial(notify, token_id))
     return Bust.objects.get(token=token_id, sequence=trade)
+
+
+def check_accounts(execution: Execution) -> None:
+    """Check that cash can go back to both accounts.
+
+    Raises:
+        NotBusted
+    """
+    sides = (("buyer", execution.buyer_account), ("seller", execution.seller_account))
+    for side, account in sides:
+        if account.status == AccountStatus.CLOSED:
+            raise NotBusted(
+                f"The account of the {side} is CLOSED, and no cash can go back to it. "
+                "The parties settle the mistake outside of the market."
+            )
 
 
 def check_cover(execution: Execution) -> None:

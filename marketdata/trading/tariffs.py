@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from accounts.approvals.four_eyes import Preview, Superseded
 from accounts.approvals.models import ApprovalRequest
@@ -51,7 +52,8 @@ def tariff_content(
     present = without_end(token, partner)
     if terms is None and present is None:
         raise TariffRefused(f"{token.symbol} has no tariff to end here.")
-    if terms and present and begins and begins < present.valid_from:
+    starts = begins or timezone.now()
+    if terms and present and starts < present.valid_from:
         raise TariffRefused(
             f"The tariff that follows begins at {present.valid_from:%Y-%m-%d %H:%M} "
             "UTC. End it first."

@@ -16,12 +16,18 @@ from marketdata.trading.fees import Fee, OrderFees, Terms
 from marketdata.trading.models import Execution, Market, Tariff
 from marketdata.trading.queues import BUY, SELL
 from marketdata.trading.replayed_fees import replay_fees
-from marketdata.trading.tariffs import set_tariff, tariff_content
+from marketdata.trading.tariffs import TariffRefused, set_tariff, tariff_content
 from marketdata.trading.telling import Fill
 from marketdata.trading.verification import INVARIANTS
 from partnerapi.core.invariants import check_invariants
 from partnerapi.operations.tasks import sweep_fees
-from tests.approved import WHY, asker, carry_out_requests, file_and_approve
+from tests.approved import (
+    WHY,
+    asker,
+    carry_out_requests,
+    file_and_approve,
+    partner_of,
+)
 from tests.marketdata.trading.trading import (
     approved_tariff,
     as_committed,
@@ -237,3 +243,19 @@ def test_a_tariff_of_later_leaves_orders_of_today_alone():
     assert market.check(of.token.pk, buy(of.buyer, 10, 2_000)).fee == Fee(100, 19)
     first, second = Tariff.objects.filter(token=of.token).order_by("pk")
     assert (first.ended_at, second.valid_from, second.replaces) == (later, later, first)
+    # Until that one has begun or ended, none begins before it.
+    with pytest.raises(TariffRefused, match="End it first"):
+        tariff_content(of.token, None, None, USUAL, WHY)
+
+
+@pytest.mark.django_db
+def test_no_cash_goes_back_to_an_account_that_is_closed():
+    of = Traders(USUAL)
+    deposit(of.buyer, 8_119)
+    placed(of.token, sell(of.seller, 4, 2_000))
+    placed(of.token, buy(of.buyer, 4, 2_000))
+    assert purse(of.buyer) == (0, 0)
+    of.buyer.change_status("CLOSED", partner_of(of.buyer), None)
+    with pytest.raises(busts.NotBusted, match="account of the buyer is CLOSED"):
+        bust(of.token, 1)
+    check(of.token)
