@@ -72,7 +72,7 @@ REVOKE ALL ON FUNCTION public.register_states(uuid[], bigint[], boolean) FROM PU
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("issuers", "0105_erasures_refuse_by_name"),
+        ("issuers", "0098_reason_codes_are_validated"),
         ("partnerapi", "0039_functions_alone_write_accounts"),
         ("trading", "0044_fees_parameters_auctions"),
     ]

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('issuers', '0097_parameters_events'),
+        ('issuers', '0094_parameters_events'),
         ("trading", "0034_fees"),
     ]
 

@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accounts', '0082_approvals_of_parameters'),
-        ('issuers', '0099_auction_events'),
+        ('issuers', '0095_auction_events'),
         ("trading", "0035_market_parameters"),
     ]
 

@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accounts', '0081_approvals_of_erasures'),
-        ('issuers', '0096_erasures_in_one_pass'),
+        ('issuers', '0093_erasures'),
         ("trading", "0038_phase_call_is_validated"),
     ]
 

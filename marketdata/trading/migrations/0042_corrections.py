@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('issuers', '0116_bust_requests'),
+        ('issuers', '0102_bust_requests'),
         ("trading", "0041_listed_auctions"),
     ]
 

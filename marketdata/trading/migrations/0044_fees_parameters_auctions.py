@@ -4353,7 +4353,7 @@ FIRST = """
 class Migration(migrations.Migration):
     dependencies = [
         ("trading", "0043_corrections_are_validated"),
-        ("issuers", "0117_search_fold_inlined"),
+        ("issuers", "0103_erasures_offerings_writers"),
         ("accounts", "0091_filed_or_decided"),
     ]
 

@@ -3,6 +3,6 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("issuers", "0102_reason_codes")]
+    dependencies = [("issuers", "0097_reason_codes")]
 
     operations = [ValidateConstraint("ledgertransaction", "ledger_reason_is_known")]

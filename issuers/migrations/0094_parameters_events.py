@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('issuers', '0096_erasures_in_one_pass'),
+        ('issuers', '0093_erasures'),
     ]
 
     operations = [

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('issuers', '0098_parameters_sql'),
+        ('issuers', '0094_parameters_events'),
     ]
 
     operations = [

@@ -8,7 +8,7 @@ from partnerapi.core.migrating import AddIndexBeside
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("issuers", "0108_offerings_sql")]
+    dependencies = [("issuers", "0099_offerings")]
 
     operations = [
         AddIndexBeside(

@@ -7,7 +7,7 @@ from issuers.register.reasons import CHOICES
 
 
 class Migration(migrations.Migration):
-    dependencies = [("issuers", "0101_record_instants")]
+    dependencies = [("issuers", "0096_record_instants")]
 
     operations = [
         migrations.AddField(

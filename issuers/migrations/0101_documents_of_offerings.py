@@ -9,7 +9,7 @@ from partnerapi.core.migrating import AddIndexBeside
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("issuers", "0113_offerings_under_locks")]
+    dependencies = [("issuers", "0100_legacy_lines_by_status")]
 
     operations = [
         AddIndexBeside(

@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accounts', '0084_offerings'),
-        ('issuers', '0106_record_instants_are_erased'),
+        ('issuers', '0098_reason_codes_are_validated'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

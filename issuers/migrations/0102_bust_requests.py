@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('issuers', '0115_register_at_once'),
+        ('issuers', '0101_documents_of_offerings'),
     ]
 
     operations = [

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("issuers", "0100_auctions_sql")]
+    dependencies = [("issuers", "0095_auction_events")]
 
     operations = [
         migrations.CreateModel(
