@@ -72,7 +72,12 @@ class Document(ModelType):
         interfaces = [Node]
 
     size_bytes = Uint64(required=True, description="Size in bytes.")
-    url = graphene.String(required=True, description="URL of the file.")
+    url = graphene.String(
+        required=True,
+        description="URL of the file. It needs no key, except for a document of an "
+        "offering of a PRIVATE token: send the `X-Token-Auth` of a partner that may "
+        "see the token.",
+    )
     created_at = Time(required=True, description="When the file was stored.")
 
     @needs("name")

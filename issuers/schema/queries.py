@@ -8,7 +8,6 @@ from django.db.models.functions import Collate, Lower
 from issuers import models
 from issuers.filters import ClassificationFilter, IssuerFilter
 from issuers.legacy.models import LegacyShareholder
-from issuers.public_documents import public_documents
 from issuers.schema.classification import (
     CLASSIFICATION,
     IndustryClassificationBenchmarkConnection,
@@ -19,6 +18,7 @@ from issuers.schema.search import find, search_page
 from issuers.schema.tokens import Token
 from issuers.search import MOST_WORDS
 from issuers.visibility import holders_visible_to, users_visible_to
+from issuers.visible_documents import visible_documents
 from partnerapi.core.errors import BadUserInput
 from partnerapi.core.filters import MOST_CODES, as_code, narrow
 from partnerapi.graphql.limits import MAX_TEXT_LENGTH
@@ -165,7 +165,7 @@ NODES = {
     "Issuer": lambda caller: models.Issuer.objects.all(),
     "Token": models.Token.objects.visible_to,
     "Article": lambda caller: models.Article.objects.published(),
-    "Document": lambda caller: public_documents(),
+    "Document": visible_documents,
     "IssuerFinancialData": models.IssuerFinancialData.objects.visible_to,
     "IssuerLegacyShareholder": LegacyShareholder.objects.visible_to,
     "IndustryClassificationBenchmark": lambda caller: (

@@ -21,16 +21,19 @@ from django.views.decorators.http import require_safe
 from django.views.defaults import server_error
 from graphql import extend_schema, parse
 
+from accounts.access import Unauthenticated
 from issuers.models import Document
-from issuers.public_documents import public_documents
+from issuers.visible_documents import visible_documents
 from marketdata.fix import reference as fix_reference
 from marketdata.fix.conformance import rulebook
 from marketdata.fix.downloads import FILES
 from marketdata.fix.protocol import layouts, rules
 from partnerapi.core.postgresql.faults import OutcomeUnknown, fault_of, took_too_long
+from partnerapi.gateway.authentication import authenticate
 from partnerapi.gateway.bills import Bill
 from partnerapi.gateway.compression import admits_gzip, compress, representation
-from partnerapi.gateway.refusals import Throttled
+from partnerapi.gateway.refusals import InsecureTransport, Throttled
+from partnerapi.gateway.views import CHALLENGE, check_transport
 from partnerapi.schema import schema
 from partnerapi.settings import VARIABLES
 from partnerapi.site import reference
@@ -91,6 +94,8 @@ GRAPHIQL_POLICY = (
     " form-action 'none'; frame-ancestors 'none'"
 )
 WITHDRAWN = "This document was withdrawn."
+KEY_REFUSED = "The API key is malformed, unknown, revoked or expired.\n"
+TEXT = "text/plain; charset=utf-8"
 DOCUMENT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 
 
@@ -261,10 +266,11 @@ DOCUMENT_BYTES_PER_POINT = 20_000
 
 @require_safe
 def document(request: HttpRequest, pk: UUID, name: str) -> HttpResponse:
-    """A public document's bytes, which never change once they are stored.
+    """A document's bytes, which never change once they are stored.
 
-    Each answer draws on the address's budget, by its bytes. One that was served before
-    and is public no more is gone.
+    A document that is not public needs the key of a partner that may see its offering.
+    Each answer draws on the address's budget, by its bytes. One that was public when it
+    was served, and is no more, is gone.
     """
     bill = Bill(request, None)
     try:
@@ -272,12 +278,24 @@ def document(request: HttpRequest, pk: UUID, name: str) -> HttpResponse:
     except Throttled as refusal:
         return too_many(refusal)
     documents = Document.objects.filter(pk=pk, name=name).defer("content")
-    found = public_documents(documents).first()
+    found = visible_documents(None, documents).first()
+    is_public = found is not None
+    token = request.headers.get("X-Token-Auth")
+    if token is not None and not is_public:
+        try:
+            check_transport(request)
+            found = visible_documents(authenticate(token), documents).first()
+        except InsecureTransport as refusal:
+            return HttpResponse(f"{refusal}\n", TEXT, refusal.status)
+        except Unauthenticated:
+            return HttpResponse(KEY_REFUSED, TEXT, 401, headers=CHALLENGE)
     if found is None:
         get_object_or_404(documents, served_at__isnull=False)
-        return HttpResponse(WITHDRAWN, "text/plain; charset=utf-8", status=410)
+        return HttpResponse(WITHDRAWN, TEXT, 410)
     headers = {
-        "Cache-Control": "public, max-age=31536000, immutable",
+        "Cache-Control": "public, max-age=31536000, immutable"
+        if is_public
+        else "private, no-store",
         "Content-Disposition": f'inline; filename="{found.name}"',
         "Content-Security-Policy": DOCUMENT_POLICY,
         "ETag": f'"{found.checksum_sha256}"',
@@ -294,18 +312,13 @@ def document(request: HttpRequest, pk: UUID, name: str) -> HttpResponse:
             except Throttled as refusal:
                 return too_many(refusal)
             response.content = found.content
-            if found.served_at is None:
+            if is_public and found.served_at is None:
                 documents.filter(served_at=None).update(served_at=Now())
     return answer
 
 
 def too_many(refusal: Throttled) -> HttpResponse:
-    return HttpResponse(
-        f"{refusal}\n",
-        status=refusal.status,
-        content_type="text/plain; charset=utf-8",
-        headers=refusal.headers,
-    )
+    return HttpResponse(f"{refusal}\n", TEXT, refusal.status, headers=refusal.headers)
 
 
 def page(

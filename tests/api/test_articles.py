@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from issuers.models import Article, Document
-from issuers.public_documents import public_documents
+from issuers.visible_documents import visible_documents
 from tests.characters import Ask, World
 from tests.pictures import picture_bytes
 
@@ -42,7 +42,7 @@ def test_an_article_appears_at_its_time(name: str, world: World, request):
     count, shown, info, by_id = see(ask, soon)
     assert (count, shown, by_id) == (1, ["hello"], False)
     assert (info["hasNextPage"], info["hasPreviousPage"]) == (False, False)
-    assert cover not in public_documents()
+    assert cover not in visible_documents(None)
     # The same documents again: their statements are kept, and the time is not, which
     # was an earlier one.
     Article.objects.filter(pk=soon.pk).update(published_at=timezone.now())
@@ -50,7 +50,7 @@ def test_an_article_appears_at_its_time(name: str, world: World, request):
     assert (count, shown, by_id) == (2, ["soon"], True)
     assert (info["hasNextPage"], info["hasPreviousPage"]) == (True, False)
     assert see(ask, soon, info["endCursor"])[1] == ["hello"]
-    assert cover in public_documents()
+    assert cover in visible_documents(None)
 
 
 def test_a_cursor_of_the_future_shows_nothing_of_it(world: World, stranger: Ask):

@@ -6,7 +6,7 @@ from accounts.accounts.models import Account
 from accounts.people.models import User, UserHolder
 from issuers import models
 from issuers.legacy.models import LegacyShareholder
-from issuers.public_documents import public_documents
+from issuers.visible_documents import visible_documents
 from tests.characters import Ask
 from tests.generated.documents import Samples
 
@@ -15,7 +15,7 @@ MODELS = {
     "Issuer": models.Issuer.objects.all(),
     "Token": models.Token.objects.all(),
     "Article": models.Article.objects.published(),
-    "Document": public_documents(),
+    "Document": visible_documents(None),
     "IssuerFinancialData": models.IssuerFinancialData.objects.all(),
     "IssuerLegacyShareholder": LegacyShareholder.objects.all(),
     "IndustryClassificationBenchmark": (

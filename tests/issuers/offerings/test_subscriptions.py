@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from accounts.access import Scope
@@ -15,7 +16,7 @@ from issuers.models import Document, Token
 from issuers.offerings import deciding
 from issuers.offerings.drafting import draft
 from issuers.offerings.models import Offering, Subscription
-from partnerapi.sandbox.data.approvals import approved_key
+from partnerapi.sandbox.data.approvals import approved_grant, approved_key
 from tests.accounts.money import deposit, head_of
 from tests.approved import approved_rule, asker
 from tests.characters import Ask, World
@@ -310,6 +311,32 @@ def test_an_offering_shows_its_documents_in_their_order(partner: Ask):
     assert told["url"].endswith(f"/documents/{first.pk}/terms.png")
     answer = partner(NODE, {"id": f"Document|{first.pk}"})
     assert answer.data == {"node": {"id": f"Document|{first.pk}"}}
+
+
+def test_documents_of_a_private_token_need_a_grant(
+    world: World, client: Client, stranger: Ask
+):
+    file = Document.objects.new_document("terms.png", picture_bytes())
+    file.save()
+    offering = opened(new_token(visibility="PRIVATE"), documents=(file.pk,))
+    granted, blind = (
+        approved_key(partner, list(Scope))[1]
+        for partner in (world.partner, world.observer)
+    )
+    approved_grant(world.partner, offering.token.issuer)
+    place, id = f"/documents/{file.pk}/terms.png", f"Document|{file.pk}"
+    shown = client.get(place, headers={"X-Token-Auth": granted})
+    assert (shown.status_code, shown.content) == (200, bytes(file.content))
+    assert shown["Cache-Control"] == "private, no-store"
+    assert Ask(granted)(NODE, {"id": id}).data == {"node": {"id": id}}
+    for key in (None, blind):
+        headers = {"X-Token-Auth": key} if key else {}
+        assert client.get(place, headers=headers).status_code == 404
+        assert (Ask(key) if key else stranger)(NODE, {"id": id}).data == {"node": None}
+    wrong = client.get(place, headers={"X-Token-Auth": "service-apikey_demo_no"})
+    assert (wrong.status_code, wrong["WWW-Authenticate"][:12]) == (401, "X-Token-Auth")
+    Token.objects.filter(pk=offering.token_id).update(visibility="PUBLIC")
+    assert client.get(place).content == bytes(file.content)
 
 
 def test_documents_of_a_draft_are_not_public(partner: Ask):
