@@ -68,6 +68,7 @@ SUBJECTS_THAT_STAY = {
     "Expect the field that is too dear in the test of known sizes",
     "Format times of documents once, and take the offerings' reflection period",
     "Judge orders and trades by their time, whoever moves the market",
+    "Refuse a bust to a closed account and a tariff before the one to come by name",
     "Show whether a trade is clearly erroneous to who decides on its bust",
 }
 

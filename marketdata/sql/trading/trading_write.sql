@@ -5,9 +5,10 @@
 -- reservations follow from the steps. Returns the last numbers, and the payments in
 -- the order of the fills.
 -- called by: application, trading_end_off
--- raises: restrict_violation
+-- raises: lock_not_available, restrict_violation
 -- locks: accounts_account (FOR SHARE), accounts_cashhead (FOR NO KEY UPDATE),
 --     issuers_ledgeraccount (FOR SHARE), issuers_tokenledgerhead (FOR UPDATE),
+--     limits of partner (advisory, not waited for),
 --     marketdata_orderbookhead (FOR NO KEY UPDATE),
 --     orders of partner (advisory, shared)
 CREATE OR REPLACE FUNCTION public.trading_write(
@@ -68,6 +69,9 @@ DECLARE
     last bigint;
     interrupts boolean := coalesce('OUTSIDE_BAND' = ANY (reasons), FALSE);
     base_price bigint;
+    partners uuid[];
+    limited uuid[];
+    within_limits boolean;
 BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'This is done in a transaction that is READ '
@@ -103,12 +107,18 @@ BEGIN
     SELECT h.last_seq INTO entry FROM issuers_tokenledgerhead h
         WHERE h.token_id = of_token FOR UPDATE;
     -- A call that skips trading_read, too, keeps a block of orders waiting.
-    PERFORM pg_advisory_xact_lock_shared(
-        hashtextextended('orders of partner' || p.partner_id, 0))
-    FROM (SELECT a.partner_id FROM accounts_account a WHERE a.id = ANY (accounts)
+    partners := ARRAY(
+        SELECT a.partner_id FROM accounts_account a WHERE a.id = ANY (accounts)
         UNION SELECT o.partner_id FROM unnest(kinds, orders) AS s (kind, id)
         JOIN trading_order o ON o.id = s.id WHERE s.kind = 'ORDER_AMENDED'
-        ORDER BY partner_id) p;
+        ORDER BY partner_id);
+    PERFORM pg_advisory_xact_lock_shared(
+        hashtextextended('orders of partner' || p.id, 0)) FROM unnest(partners) AS p (id);
+    -- A caller that does not know of limits, which staff have just set, has not waited.
+    limited := ARRAY(SELECT p.id FROM accounts_partner p WHERE p.id = ANY (partners)
+        AND num_nonnulls(p.orders_per_second, p.open_value_limit) > 0);
+    within_limits := (SELECT bool_and(pg_try_advisory_xact_lock(
+        hashtextextended('limits of partner' || p.id, 0))) FROM unnest(limited) AS p (id));
     IF cardinality(accounts) > 0 THEN
         PERFORM FROM accounts_account a
             WHERE a.id = ANY (accounts) ORDER BY a.id FOR SHARE;
@@ -581,6 +591,19 @@ BEGIN
         IF FOUND THEN
             RAISE EXCEPTION 'The order breaks the rule of %: %.', rule, wrong
                 USING ERRCODE = 'restrict_violation';
+        END IF;
+        IF NOT within_limits OR EXISTS (
+            SELECT FROM accounts_partner p
+            WHERE p.id = ANY (limited)
+                AND (cardinality(new_orders) > 0 AND p.orders_per_second < (
+                        SELECT count(*) FROM trading_order o WHERE o.partner_id = p.id
+                            AND o.created_at > judged_at - interval '1 second')
+                    OR p.open_value_limit < (
+                        SELECT sum((o.quantity - o.filled)::numeric * o.limit_price)
+                        FROM trading_order o
+                        WHERE o.partner_id = p.id AND o.status = 'OPEN'))) THEN
+            RAISE EXCEPTION 'Orders of a partner that has limits are judged by these, '
+                'one after the other: %.', limited USING ERRCODE = 'lock_not_available';
         END IF;
         IF market.phase = 'CONTINUOUS' THEN
             PERFORM trading_judge_priority(of_token, market.last_event, head.last_trade,

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from datetime import datetime, timedelta
 from threading import Event
 from typing import Any
@@ -11,8 +12,10 @@ import pytest
 from django.db import transaction
 
 from accounts.accounts.models import Account
+from accounts.keys.models import Partner
 from issuers.models import Token
-from marketdata.trading import controls, phases
+from marketdata.trading import controls, market, phases
+from marketdata.trading.limits import Limits, taken
 from marketdata.trading.models import Execution, Order
 from marketdata.trading.queues import BUY, SELL
 from marketdata.trading.writing import WRITE
@@ -30,6 +33,7 @@ from tests.marketdata.trading.trading import (
     placed,
     sell,
 )
+from tests.owner import tamper
 from tests.threads import in_threads
 from tests.waiting import until_waiting_for_a_lock
 
@@ -125,6 +129,48 @@ def test_an_order_keeps_the_market_s_rules(
     forger.take(traded.buyer, BUY, 1, **({"price": 90} | values))
     with refused(f"the rule of {rule}"):
         forger.write()
+
+
+@pytest.mark.parametrize(
+    "limit", [{"orders_per_second": 2}, {"open_value_limit": 950 + 2 * 90}]
+)
+def test_no_order_exceeds_the_limits_of_its_partner(
+    traded: Traded, limit: dict[str, int]
+):
+    # It has had a second of rest, with an order of 950 cents.
+    tamper("UPDATE trading_order SET created_at = created_at - interval '1 day'")
+    assert traded.ask.partner == traded.bid.partner
+    market.cancel_each(
+        traded.token.pk, [traded.ask.pk], "BY_PARTNER", traded.ask.partner.login
+    )
+    Partner.objects.filter(pk=traded.bid.partner_id).update(**limit)
+    for number, is_allowed in ((3, False), (2, True)):
+        forger = Forger(traded.token)
+        for _ in range(number):
+            forger.take(traded.buyer, BUY, 1, 90)
+        with nullcontext() if is_allowed else refused("that has limits"):
+            forger.write()
+    amending = Forger(traded.token)
+    amending.amend(traded.bid, 10, 95 if "orders_per_second" in limit else 96)
+    with refused("that has limits") if "open_value_limit" in limit else nullcontext():
+        amending.write()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_orders_of_a_limited_partner_are_written_one_after_the_other():
+    traded = Traded()
+    limit = Limits(traded.bid.partner_id, 100, None)
+    Partner.objects.filter(pk=limit.partner_id).update(orders_per_second=100)
+
+    def forge(number: int) -> None:
+        with transaction.atomic(), refused("that has limits"):
+            forger = Forger(traded.token)
+            forger.take(traded.buyer, BUY, 1, 90)
+            forger.write()
+
+    with transaction.atomic():
+        taken([limit], holds=True)
+        assert in_threads(1, forge) == []
 
 
 @pytest.mark.parametrize(
