@@ -81,7 +81,10 @@ def cancel_after(partner_id: UUID | str, seconds: int, actor: str) -> datetime |
 
 
 def fire_due() -> int:
-    """Cancel the orders of partners whose timer has run out; return their number."""
+    """Cancel the orders of partners whose timer has run out; return their number.
+
+    Those that an auction binds are cancelled by another call, once it has settled.
+    """
     ended = 0
     due = CancelTimer.objects.filter(fires_at__lte=value_of("SELECT clock_timestamp()"))
     for timer in [*due]:
@@ -89,6 +92,10 @@ def fire_due() -> int:
         try:
             with name_locked_row(), transaction.atomic():
                 if value_of(FIRE, [timer.partner_id]):
+                    timer.refresh_from_db()
+                    if timer.fires_at is not None:
+                        bound = market.binding().values("token")
+                        orders = orders.exclude(token__in=bound)
                     ended += market.cancel_all(
                         orders, OrderStatusReason.CANCEL_TIMER, CLOCK
                     )

@@ -406,11 +406,14 @@ def end_each(
     return orders
 
 
+def binding() -> QuerySet[Auction]:
+    """The auctions that have listed fills and not settled all."""
+    return Auction.objects.filter(ended=None, fills__isnull=False)
+
+
 def is_bound(token_ids: Collection[UUID]) -> bool:
-    """Whether an auction of one of the markets has listed fills and not settled all."""
-    return Auction.objects.filter(
-        token__in=token_ids, ended=None, fills__isnull=False
-    ).exists()
+    """Whether an auction binds the orders of one of the markets."""
+    return binding().filter(token__in=token_ids).exists()
 
 
 def over(order: Order) -> str:

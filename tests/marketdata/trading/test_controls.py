@@ -286,6 +286,32 @@ def test_the_orders_of_a_silent_partner_end(trading: Trading, partner: Ask):
         assert once(partner, AFTER, seconds=seconds).code == "BAD_USER_INPUT"
 
 
+def test_an_auction_that_settles_holds_a_timer_back_in_its_market_alone(
+    trading: Trading, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(uncrossing, "FILLS", 1)
+    buyer, held, other = trading.buyer, trading.token, new_market()
+    phases.change_phase(held.pk, "CALL", asker())
+    for _ in range(2):
+        placed(held, sell(trading.seller, 1, 100))
+    bound = placed(held, buy(buyer, 3, 100))
+    rests = placed(other, buy(buyer, 1, 100))
+    controls.cancel_after(buyer.partner_id, 60, buyer.partner.login)
+    tamper(OVER, DUE)
+    assert uncrossing.end(held.pk)
+    assert controls.fire_due() == 1
+    for order, status in ((bound, "OPEN"), (rests, "CANCELLED")):
+        order.refresh_from_db()
+        assert order.status == status
+    while phases.uncross_due():
+        pass
+    assert controls.fire_due() == 1
+    bound.refresh_from_db()
+    assert (bound.status_reason, bound.filled) == ("CANCEL_TIMER", 2)
+    assert controls.fire_due() == 0
+    as_committed()
+
+
 def test_no_order_ends_for_a_timer_that_did_not_fire(trading: Trading):
     order = placed(trading.token, buy(trading.buyer, 1, 100))
     controls.cancel_after(trading.buyer.partner_id, 60, trading.buyer.partner.login)
