@@ -9,7 +9,8 @@ from issuers.management.register_command import (
     writing,
 )
 from issuers.models import Token
-from issuers.offerings.models import UNDER_WAY
+from issuers.offerings.deciding import OfferingRefused
+from issuers.offerings.secondary import open_secondary_market
 from partnerapi.core.commands import DRY_RUN
 from partnerapi.core.money import euros
 
@@ -34,19 +35,11 @@ examples:
 
     def handle(self, *, symbol, staff, reason, dry_run, **options):
         person, token = active_staff("--staff", staff), token_named(symbol)
-        if token.offerings.filter(status__in=UNDER_WAY).exists():
-            raise CommandError(
-                f"{symbol} has an offering under way; nothing was written."
-            )
         with writing(dry_run):
-            # Of two concurrent commands, one opens the market.
-            opened = Token.objects.filter(
-                pk=token.pk, market_type=Token.MarketType.PRIMARY_MARKET
-            ).update(market_type=Token.MarketType.SECONDARY_MARKET)
-            if not opened:
-                raise CommandError(
-                    f"{symbol} is already on the secondary market; nothing was written."
-                )
+            try:
+                open_secondary_market(token)
+            except OfferingRefused as error:
+                raise CommandError(f"{error} Nothing was written.") from None
             LogEntry.objects.log_actions(
                 person.pk,
                 Token.objects.filter(pk=token.pk),

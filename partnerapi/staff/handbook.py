@@ -21,7 +21,7 @@ ABOUT_ROLES: Mapping[str, str] = {
     SUPERUSER: "You may do everything, but never decide your own requests.",
 }
 OF_PAGES: Mapping[str, str] = {
-    "index": "find", "find": "find", "roles": "colleagues", "passkeys": "decide",
+    "find": "find", "roles": "colleagues", "passkeys": "decide",
     "recovery_codes": "recovery-codes",
     "approve_together": "decide", "log": "log", "issuer": "issuers",
     "captable": "captable", "captable_csv": "captable", "ledger": "units",
@@ -42,9 +42,11 @@ OF_PAGES: Mapping[str, str] = {
     "password_change": "colleagues", "password_change_done": "colleagues",
     "books_poll": "watch-books", "cash": "bank", "data": "find", "pick": "find",
     "waiting": "find",
-    "view_on_site": "find", "help": "find", "help_job": "find", "help_role": "find",
+    "view_on_site": "find",
 }  # fmt: skip
-"""Which job a page of the back office's own belongs to, by the name of its address."""
+"""Which job a page of the back office's own belongs to, by the name of its address.
+
+Help on the others lists all jobs."""
 OF_REQUESTS: Mapping[str, str] = {
     "mint": "units", "burn": "units", "forced_transfer": "units", "transfer": "units",
     "reversal": "units", "price": "price", "key": "keys", "closing": "accounts",
@@ -56,7 +58,7 @@ OF_REQUESTS: Mapping[str, str] = {
     "offering": "offerings", "settlement": "offerings", "payout": "payouts",
 }  # fmt: skip
 OF_WORK: Mapping[str, str] = {
-    "withdraw-draft": "offerings",
+    "withdraw-draft": "offerings", "open-secondary": "open-market",
 }  # fmt: skip
 """Work of which no job has the name."""
 OF_LISTS: Mapping[str, str] = {

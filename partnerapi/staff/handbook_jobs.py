@@ -39,7 +39,8 @@ JOBS: Mapping[str, Job] = {
                 "One exact hit opens at once; several are listed by kind.",
                 "The page of the object has its facts, its activity and its actions.",
                 "The start page shows what waits for you, oldest first.",
-                "Help, at the top right, opens the handbook at the job of the page.",
+                "Help, at the top right, opens the handbook at the job of the page; on "
+                "the start page it lists all jobs.",
             ),
         ),
         Job(
@@ -262,8 +263,9 @@ JOBS: Mapping[str, Job] = {
             "open-market", "Open an internal market", "do/open-market/",
             "trading.change_market",
             (
-                "The token is on the secondary market, and its book is fed from "
-                "outside until now.",
+                "A token on the primary market moves to the secondary market first, "
+                "by a button on its page. Its offerings have ended.",
+                "Its book is fed from outside until its own market opens.",
                 "Start from the token's page: the symbol is filled in.",
                 "Enter the times of the session, in the time zone of the market.",
                 "The same time twice means all day, ending then.",
@@ -490,7 +492,7 @@ JOBS: Mapping[str, Job] = {
             "keys", "Issue, replace and revoke API keys", "accounts/partner/",
             "accounts.file_key",
             (
-                "Open the partner, and press New key or Replace.",
+                "Open the partner, and press New key or Rotate.",
                 "Choose only the scopes that the partner needs.",
                 "Set the number of days; without it the key does not expire.",
                 "Submit. " + TWO,
@@ -607,7 +609,8 @@ JOBS: Mapping[str, Job] = {
                 "A change shows each column before and after.",
                 "Sign-ins, downloads and prints are lines, too.",
                 "Change log, on the page of an object, shows its lines alone.",
-                "The file takes all lines of the filter.",
+                "The file takes the latest 10,000 lines of the filter. For older ones, "
+                "choose an earlier end.",
             ),
         ),
         Job(

@@ -32,6 +32,7 @@ from accounts.people.models import User
 from issuers.models import Token
 from issuers.offerings.deciding import OfferingRefused, withdraw_draft
 from issuers.offerings.models import Offering, OfferingStatus
+from issuers.offerings.secondary import open_secondary_market
 from marketdata.models.sessions import (
     MOST_SESSIONS,
     USUAL_SESSIONS,
@@ -194,6 +195,21 @@ class MarketForm(WorkForm):
         market = Market.objects.get(token=token)
         place = reverse("admin:market", args=[token.pk])
         return Done(market, "Opened the market", place)
+
+
+class SecondaryForm(WorkForm):
+    field_order = ["token"]
+    token = TokenField()
+    note = "Permanent: an order book opens, and the token has no other offering."
+
+    def do(self, user: User) -> Done:
+        token = self.cleaned_data["token"]
+        try:
+            open_secondary_market(token)
+        except OfferingRefused as error:
+            raise NotDone(str(error)) from None
+        page = reverse("admin:token", args=[token.pk])
+        return Done(token, "Opened the secondary market", page)
 
 
 class CancelForm(WorkForm):
@@ -398,6 +414,12 @@ WORK: Mapping[str, Work] = {
     ),
     "open-market": Work(
         "Open an internal market", "trading.change_market", MarketForm, "Open"
+    ),
+    "open-secondary": Work(
+        "Move a token to the secondary market",
+        "trading.change_market",
+        SecondaryForm,
+        "Move",
     ),
     "draft-offering": Work(
         "Draft an offering", "accounts.file_offering", OfferingDraftForm, "Draft"

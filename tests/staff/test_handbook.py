@@ -21,12 +21,13 @@ WITHOUT_MENU = {
     "login", "logout", "second_factor", "autocomplete", "jsi18n", "app_list",
     "view_on_site",
 }  # fmt: skip
+OF_NO_JOB = {"index", "help", "help_job", "help_role"}
 
 
 def test_each_page_of_the_back_office_belongs_to_a_job():
     names = {getattr(url, "name", None) for url in admin.site.get_urls()} - {None}
     unknown = []
-    for name in sorted(names - WITHOUT_MENU - {"ask", "work"}):
+    for name in sorted(names - WITHOUT_MENU - OF_NO_JOB - {"ask", "work"}):
         try:
             assert job_of(name, {}) in JOBS
         except KeyError:
@@ -85,7 +86,7 @@ def test_every_link_of_the_handbook_works(staff: Client):
 @pytest.mark.parametrize(
     ("page", "job"),
     [
-        ("", "find"),
+        ("find/?q=silva", "find"),
         ("payments/", "pay"),
         ("ask/grant/", "grants"),
         ("do/cancel-orders/", "cancel-orders"),
@@ -97,6 +98,12 @@ def test_every_link_of_the_handbook_works(staff: Client):
 def test_a_page_links_to_the_handbook_at_its_job(staff: Client, page: str, job: str):
     text = staff.get(f"/admin/{page}").content.decode()
     assert f'href="/admin/help/{job}/">Help</a>' in text
+
+
+@pytest.mark.parametrize("page", ["", "help/", "help/pay/", "help/role/treasury/"])
+def test_help_on_the_first_page_lists_all_jobs(staff: Client, page: str):
+    text = staff.get(f"/admin/{page}").content.decode()
+    assert '<a href="/admin/help/">Help</a>' in text
 
 
 def test_unknown_pages_are_not_found(staff: Client):

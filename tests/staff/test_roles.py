@@ -158,6 +158,7 @@ ASKED_ELSEWHERE = {
 }
 WORKED = {
     "open-account": "sc", "assign-compids": "k", "open-market": "o",
+    "open-secondary": "o",
     "draft-offering": "o", "cancel-orders": "o", "stop-orders": "o",
     "unlock-sign-in": "k", "run-check": "oc", "withdraw-draft": "o",
 }  # fmt: skip

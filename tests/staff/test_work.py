@@ -131,6 +131,30 @@ def test_a_market_is_opened(staff: Client):
     assert "Only a token on the secondary market" in problem(again)
 
 
+def test_a_token_moves_to_the_secondary_market(staff: Client):
+    token, operations = new_token(), signed_in("Operations")
+    link = f'href="/admin/do/open-secondary/?token={token.symbol}"'
+    for page in ("", "book/"):
+        assert link in operations.get(f"/admin/token/{token.pk}/{page}").text
+    moved = send(operations, "open-secondary", token=token.symbol.lower())
+    assert "Opened the secondary market" in moved.text
+    token.refresh_from_db()
+    assert token.is_traded
+    assert "opened the secondary market" in said(staff)
+    for page in ("", "book/"):
+        assert link not in operations.get(f"/admin/token/{token.pk}/{page}").text
+    more = send(operations, "open-secondary", token=token.symbol)
+    assert problem(more) == f"{token.symbol} is already on the secondary market."
+
+
+def test_a_token_that_is_offered_stays_on_the_primary_market(staff: Client):
+    offering = offerings.opened()
+    refused = send(staff, "open-secondary", token=offering.token.symbol)
+    assert problem(refused) == f"{offering.token.symbol} has an offering under way."
+    offering.token.refresh_from_db()
+    assert not offering.token.is_traded
+
+
 def test_an_offering_is_drafted(staff: Client):
     token = new_token()
     operations = signed_in("Operations")

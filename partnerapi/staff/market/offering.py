@@ -149,12 +149,12 @@ def reference_price(request: HttpRequest, offering: Offering) -> dict[str, str]:
     token = offering.token
     found = {"proposed": euros(offering.price)}
     opens = request.user.has_perm("trading.change_market")
-    if opens and token.is_traded and not Market.objects.filter(token=token).exists():
-        given = {
-            "token": token.symbol,
-            "reference_price": f"{offering.price / 100:.2f}",
-        }
-        page = reverse("admin:work", args=["open-market"])
+    if opens and not Market.objects.filter(token=token).exists():
+        given = {"token": token.symbol}
+        if token.is_traded:
+            given["reference_price"] = f"{offering.price / 100:.2f}"
+        work = "open-market" if token.is_traded else "open-secondary"
+        page = reverse("admin:work", args=[work])
         found["open_market"] = f"{page}?{urlencode(given)}"
     return found
 
