@@ -15,6 +15,8 @@ TOP = 6
 """Pixels above the largest value."""
 TICKS = 4
 MOST_MARKS = 12
+FLAG = 0.14 * WIDTH
+"""Marks within it share a flag: "10–12" is so wide in a window of 390 pixels."""
 MOST_LABELS = 4
 """On the axis of time: they have room in a window of 390 pixels."""
 LONG = timedelta(days=300)
@@ -106,8 +108,10 @@ class Chart:
     """A class and the points of each line."""
     columns: list[tuple[str, float, float, float, float]] = field(default_factory=list)
     """A class, x, y, width and height of each."""
-    marks: list[tuple[float, str, int, Mark]] = field(default_factory=list)
-    """x, the same in percent, number and mark."""
+    marks: list[tuple[float, Mark]] = field(default_factory=list)
+    """x and mark; a list below the drawing numbers them."""
+    flags: list[tuple[str, str]] = field(default_factory=list)
+    """Places above the drawing, in percent, and the numbers of the marks there."""
     legend: list[tuple[str, str]] = field(default_factory=list)
     said: str = ""
     """What the drawing shows, in a sentence."""
@@ -135,6 +139,23 @@ def ticks_of(labels: Sequence[str]) -> list[tuple[str, str]]:
     width = WIDTH / max(len(labels), 1)
     shown = range(len(labels) - 1 - every // 2, -1, -every)
     return [(percent(width * (at + 0.5)), labels[at]) for at in shown][::-1]
+
+
+def flags_of(places: Sequence[float]) -> list[tuple[str, str]]:
+    """Marks that follow each other closely have one flag, in their middle."""
+    groups: list[list[tuple[int, float]]] = []
+    for number, x in enumerate(places, 1):
+        if groups and x - groups[-1][0][1] < FLAG:
+            groups[-1].append((number, x))
+        else:
+            groups.append([(number, x)])
+    return [
+        (
+            percent((group[0][1] + group[-1][1]) / 2),
+            "–".join(dict.fromkeys(str(number) for number, _ in (group[0], group[-1]))),
+        )
+        for group in groups
+    ]
 
 
 def day_ticks(days: Sequence[date]) -> list[tuple[str, str]]:
@@ -204,7 +225,7 @@ def over_time(
     of_lines = [value for each in lines for value in each.values if value is not None]
     scale = scale_of([*of_lines, *sums], from_zero=from_zero or bool(columns))
     width = WIDTH / max(len(labels), 1)
-    shown = [*marks][-MOST_MARKS:]
+    shown = [(round(width * (at + 0.5), 1), mark) for at, mark in marks][-MOST_MARKS:]
     rows = [
         [(labels[at], False)]
         + [
@@ -225,10 +246,8 @@ def over_time(
         scale.ticks(number),
         [(each.kind, line) for each in lines for line in stairs(each.values, scale)],
         stacked(columns, scale),
-        [
-            (x := round(width * (at + 0.5), 1), percent(x), place, mark)
-            for place, (at, mark) in enumerate(shown, 1)
-        ],
+        shown,
+        flags_of([x for x, _ in shown]),
         [(each.kind, each.name) for each in every] if len(every) > 1 else [],
         said(title, of_lines or sums, number),
         "" if has_values else empty,

@@ -169,13 +169,13 @@ MOUSE_ONLY = """
 """
 """What invites a click, and no key reaches."""
 OVERLAPPING = """
-[...document.querySelectorAll(".times")].flatMap((axis) => {
+[...document.querySelectorAll(".times, .flags")].flatMap((axis) => {
   const boxes = [...axis.children].map((label) => label.getBoundingClientRect());
   return boxes.slice(1).flatMap((box, at) =>
       box.left < boxes[at].right + 2 ? [axis.children[at + 1].textContent] : []);
 })
 """
-"""Labels of a chart's time that touch the one before."""
+"""Labels of a chart's time, or of its marks, that touch the one before."""
 JUMPS = "[...document.querySelectorAll('[tabindex]')].filter((e) => e.tabIndex > 0)"
 """What has the focus before what stands before it."""
 

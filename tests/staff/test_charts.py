@@ -23,6 +23,7 @@ from partnerapi.staff.charts import (
     Bar,
     Part,
     Series,
+    flags_of,
     over_time,
     scale_of,
     share_bar,
@@ -390,3 +391,10 @@ def test_the_day_of_a_chart_is_the_markets(traded: Traded, staff: Client):
 @pytest.fixture
 def traded(db: None) -> Traded:
     return Traded()
+
+
+def test_marks_that_follow_closely_share_a_flag():
+    places = [10, 100, 155, 400, 520, 800]
+    assert flags_of(places) == [
+        ("5.50%", "1–2"), ("15.50%", "3"), ("46.00%", "4–5"), ("80.00%", "6"),
+    ]  # fmt: skip
