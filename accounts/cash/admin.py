@@ -205,11 +205,11 @@ class BankLineAdmin(ByIdentifierAdmin):
         found = assigned.select_related("target__account__user").first()
         return account_link(found.target) if found else None
 
-    @admin.display(description="request")
+    @admin.display(description="next step")
     def assignment(self, line):
         if line.transaction.target.kind != CashAccount.Kind.SUSPENSE:
             return "none: the line was booked automatically"
-        return asks("assignment", "assignment", line=line.pk)
+        return asks("assignment", "Request assignment", line=line.pk)
 
 
 @admin.register(Withdrawal)
@@ -259,16 +259,14 @@ class WithdrawalAdmin(ListWithActions, ByIdentifierAdmin):
         page = reverse("admin:payments")
         return format_html('<a href="{}">{}</a>', page, withdrawal.payment_order.file)
 
-    @admin.display(description="request")
+    @admin.display(description="next step")
     def asking(self, withdrawal):
         if withdrawal.status == Withdrawal.Status.REQUESTED:
-            return asks(
-                "withdrawal", "approval", withdrawal=withdrawal.pk, to="APPROVED"
-            )
+            label, to = "Request approval", Withdrawal.Status.APPROVED
+            return asks("withdrawal", label, withdrawal=withdrawal.pk, to=to)
         if withdrawal.status == Withdrawal.Status.APPROVED:
-            return asks(
-                "withdrawal", "cancellation", withdrawal=withdrawal.pk, to="CANCELLED"
-            )
+            label, to = "Request cancellation", Withdrawal.Status.CANCELLED
+            return asks("withdrawal", label, withdrawal=withdrawal.pk, to=to)
         return f"none: {withdrawal.get_status_display()} is final"
 
     @admin.action(description="Refuse requested withdrawals", permissions=["change"])

@@ -4,6 +4,9 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
+from django.apps import apps
+from django.utils.text import capfirst
+
 from accounts.history.models import StaffChange
 from accounts.people.models import TURNS_AROUND
 from issuers.register.kinds import EntryKind
@@ -101,7 +104,7 @@ def sentence(fold: Fold, people: dict[str, str]) -> Sentence:
         who = f"The request of {who}"
     verb, thing, rest = said_of(line)
     if fold.count > 1:
-        thing, rest = plural(fold.count, lowered(line.kind or "line")), ""
+        thing, rest = f"{fold.count:,} {plural_of(line.kind)}", ""
         if line.what.startswith("Entry"):
             verb, thing = "recorded", f"{fold.count:,} register entries"
         elif line.what.startswith("Price"):
@@ -140,7 +143,7 @@ def said_of(line: Line) -> tuple[str, str, str]:
         seq, units, supply = map(int, found.groups())
         label = EntryKind(what.removeprefix("Entry: ")).label.lower()
         return (
-            f"recorded a {label} of",
+            f"recorded {'an' if label[0] in 'aeiou' else 'a'} {label} of",
             f"{units:,} {name}",
             f"entry {seq:,}, supply {supply:,}",
         )
@@ -163,6 +166,14 @@ def said_of(line: Line) -> tuple[str, str, str]:
     if what.startswith("Page: "):
         return VERBS[what], f"{lowered(line.kind or '')} {after}".strip(), ""
     return VERBS.get(what, what), thing, ""
+
+
+def plural_of(kind: str | None) -> str:
+    """What several objects of this type are called."""
+    for model in apps.get_models(include_auto_created=True):
+        if capfirst(str(model._meta.verbose_name)) == kind:
+            return lowered(str(model._meta.verbose_name_plural))
+    return f"{lowered(kind)}s" if kind else "lines"
 
 
 def lowered(title: str) -> str:

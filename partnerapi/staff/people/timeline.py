@@ -80,7 +80,8 @@ class Happening:
     def change(self) -> str:
         """What was before, and what came of it; of a profile, by its columns."""
         if self.source != "change":
-            return " → ".join(filter(None, [self.before, self.after]))
+            names = filter(None, [self.before, self.after])
+            return " → ".join(name.capitalize() for name in names)
         was, became = (json.loads(text or "{}") for text in (self.before, self.after))
         columns = dict.fromkeys([*was, *became])
         return "; ".join(
