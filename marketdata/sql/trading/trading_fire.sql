@@ -1,6 +1,6 @@
 -- Fires a partner's timer if it is due. The transaction then cancels its orders; until
 -- it has ended, the partner cannot renew the timer. Whether it was due. While an auction
--- binds some of the orders, the timer stays due, to fire once more.
+-- binds some of the orders, the timer stays due, and another call fires it.
 -- called by: application
 CREATE OR REPLACE FUNCTION public.trading_fire(of_partner uuid)
 RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
