@@ -78,11 +78,11 @@ class OwnBook:
 
         Nothing happens while the market is CLOSED or HALTED.
         """
-        taking = (Phase.CALL, Phase.CONTINUOUS)
+        taking = (Phase.CALL, Phase.AT_LAST, Phase.CONTINUOUS)
         own = Market.objects.filter(token=self.token_id, phase__in=taking).first()
         if own is None:
             return Happened()
-        if own.phase == Phase.CALL:
+        if own.phase != Phase.CONTINUOUS:
             return self.join_call(own, events)
         self.simulation.tick = max(
             self.simulation.tick, own.ticks.at(own.reference_price or 0)
@@ -105,7 +105,9 @@ class OwnBook:
         return self.place(placements[:MOST_ORDERS], cancelled)
 
     def join_call(self, own: Market, events: int) -> Happened:
-        """Place orders of both sides around the reference price; the oldest leave."""
+        """Place orders of both sides around the reference price; the oldest leave.
+        AT_LAST, they have that price.
+        """
         rest = Order.objects.filter(
             token=self.token_id, status=OrderStatus.OPEN, partner__login=PARTNER
         )
@@ -118,7 +120,8 @@ class OwnBook:
     def wish(self, own: Market) -> tuple[int, int, int, str]:
         """An order of either side that may trade near the reference price."""
         reference = own.reference_price or UNPRICED_HOME
-        wished = round(reference * self.chance.gauss(1, CALL_WIDTH))
+        width = CALL_WIDTH if own.phase == Phase.CALL else 0
+        wished = round(reference * self.chance.gauss(1, width))
         price = max(wished - wished % own.ticks.at(wished), own.ticks.at(1))
         units = self.simulation.some(self.simulation.order)
         return self.chance.choice((BID, ASK)), price, units, TimeInForce.GTC

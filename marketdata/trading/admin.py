@@ -94,7 +94,8 @@ class MarketParametersAdmin(ReadOnlyAdmin):
     readonly_fields = (
         "id", "token", "valid_from", "opens_at", "announced_at", "session_opens",
         "session_closes", "weekdays_only", "holidays", "tick", "tick_table",
-        "lot_units", "static", "dynamic", "model", "fixings", "most", "most_units",
+        "lot_units", "static", "dynamic", "model", "fixings", "at_last_minutes",
+        "most", "most_units",
         "replaces", "reason", "created_by", "approved_by", "created_at",
     )  # fmt: skip
     fields = readonly_fields

@@ -26,8 +26,8 @@ class MarketClosed(PartnerAPIError):
     code = "MARKET_CLOSED"
     example = "an order after the end of the session"
     remedy = (
-        "Wait until `Token.market.phase` is CONTINUOUS or CALL; until then orders can "
-        "only be cancelled."
+        "Wait until `Token.market.phase` is CONTINUOUS, AT_LAST or CALL; until then "
+        "orders can only be cancelled."
     )
 
     @classmethod
@@ -47,6 +47,16 @@ class OnlyRestingOrders(PartnerAPIError):
     code = "ONLY_RESTING_ORDERS"
     example = "`timeInForce: IOC` during a call"
     remedy = "Send a DAY, GTC or GTD order, or wait until the market is CONTINUOUS."
+
+
+class OnlyAuctionPrice(PartnerAPIError):
+    """The market is in phase AT_LAST: the limit of an order or an amendment is `price`,
+    that of the auction before.
+    """
+
+    code = "ONLY_AUCTION_PRICE"
+    example = "another limit than `Token.market.referencePrice` during AT_LAST"
+    remedy = "Send the order with the limit `price`, or wait for the next phase."
 
 
 class OutsideBand(PartnerAPIError):

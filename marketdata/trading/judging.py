@@ -15,6 +15,7 @@ from marketdata.trading.errors import (
     InsufficientFunds,
     InsufficientUnits,
     LotSize,
+    OnlyAuctionPrice,
     OnlyRestingOrders,
     OpenValueExceeded,
     OrderRateExceeded,
@@ -91,6 +92,12 @@ def check_limit(of: Round, quantity: int, limit_price: int, filled: int = 0) -> 
         raise LotSize(
             f"The quantity {quantity - filled} is not a multiple of {book.lot} units.",
             lotSize=book.lot,
+        )
+    if book.phase == Phase.AT_LAST and limit_price != book.reference:
+        raise OnlyAuctionPrice(
+            f"The market trades at the price of its auction, {book.reference} cents: "
+            f"the limit {limit_price} is another.",
+            price=book.reference,
         )
     floor, cap = collar(book.reference or 0, book.collar_bps)
     if not floor <= limit_price <= cap:

@@ -311,7 +311,7 @@ def check_phase(book: Book, at: datetime) -> None:
         )
     if book.next_phase_at is not None and book.next_phase_at <= at:
         raise MarketClosed.of(Phase.CLOSED, book.session.begins(at))
-    if book.phase != Phase.CONTINUOUS:
+    if book.phase not in (Phase.AT_LAST, Phase.CONTINUOUS):
         raise MarketClosed.of(book.phase, book.next_phase_at)
 
 
@@ -361,6 +361,8 @@ def prepare(
 
 def follows(market: Book | Market) -> Phase:
     """The phase that is due in an open session, also after one that was missed."""
+    if market.phase == Phase.AT_LAST and market.next_phase == Phase.CLOSED:
+        return Phase.CLOSED
     is_call = market.next_phase == Phase.CALL or market.model == TradingModel.FIXING
     return Phase.CALL if is_call else Phase.CONTINUOUS
 

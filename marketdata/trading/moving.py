@@ -34,7 +34,8 @@ def is_due(market: Market | Book, at: datetime) -> bool:
 
 def due_phase(market: Market | Book, at: datetime) -> str | None:
     """The phase that follows by the clock: a call missed in its session is left out."""
-    is_past = market.phase == Phase.CONTINUOUS and not market.session.is_open(at)
+    trades = market.phase in (Phase.AT_LAST, Phase.CONTINUOUS)
+    is_past = trades and not market.session.is_open(at)
     return Phase.CLOSED if is_past else market.next_phase
 
 

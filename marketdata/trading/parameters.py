@@ -18,7 +18,6 @@ from issuers.models import Token
 from issuers.register.approvals import token_facts, token_links
 from marketdata.models import TradingDay
 from marketdata.trading.models import (
-    PARAMETERS,
     Market,
     MarketParameters,
     TradingModel,
@@ -67,6 +66,8 @@ def parameters_content(token: Token, wanted: Parameters, reason: str) -> dict[st
         raise ParametersRefused(
             "A market with fixings needs their times; a continuous one has none."
         )
+    if wanted.model == TradingModel.CONTINUOUS and wanted.at_last_minutes:
+        raise ParametersRefused("Only a market with fixings trades at last.")
     if not all(is_within(one, wanted) for one in wanted.fixings):
         raise ParametersRefused("A fixing lies outside of the session.")
     if wanted.most_units is not None and wanted.most_units < wanted.lot_units:
@@ -164,6 +165,7 @@ def text_of(parameters: Parameters) -> list[tuple[str, str]]:
         ("Dynamic band", f"{parameters.dynamic_band_bps / 100:g} %"),
         ("Model", str(TradingModel(parameters.model).label)),
         ("Fixings", fixings or "none"),
+        ("Trading at last", plural(parameters.at_last_minutes, "minute")),
         ("Highest value of an order", "none" if value is None else euros(value)),
         ("Most units of an order", "none" if units is None else plural(units, "unit")),
     ]
@@ -210,7 +212,7 @@ class SetParameters:
 def parameters_of(terms: Mapping[str, Any]) -> MarketParameters:
     """Parameters from their JSON, not stored."""
     values = {}
-    for name in PARAMETERS:
+    for name in terms:
         field: Any = MarketParameters._meta.get_field(name)
         values[name] = (
             [field.base_field.to_python(one) for one in terms[name]]

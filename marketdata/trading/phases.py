@@ -123,6 +123,7 @@ def change_phase(token_id: UUID, phase: str, actor: str, reason: str = "") -> No
 MOVES: dict[Phase, set[Phase]] = {
     Phase.CLOSED: {Phase.CALL, Phase.CONTINUOUS, Phase.HALTED},
     Phase.CALL: {Phase.HALTED},
+    Phase.AT_LAST: {Phase.CALL, Phase.CLOSED, Phase.HALTED},
     Phase.CONTINUOUS: {Phase.CALL, Phase.CLOSED, Phase.HALTED},
     Phase.HALTED: {Phase.CALL, Phase.CLOSED},
 }

@@ -66,7 +66,7 @@ class Replay:
     def __init__(self, calls: dict[int, Auction]) -> None:
         self.calls = calls
         self.queues = Queues()
-        self.phase = ""
+        self.phase, self.price = "", 0
         self.call: Auction | None = None
         self.is_uncrossed = self.is_interrupted = False
         self.due: deque[tuple[Hashable, int | None, int, int]] = deque()
@@ -110,7 +110,7 @@ class Replay:
         if self.is_interrupted and said.phase != Phase.CALL:
             return "a call was due"
         self.is_uncrossed = self.is_interrupted = False
-        self.phase = said.phase or ""
+        self.phase, self.price = said.phase or "", said.price
         self.call = self.calls.get(said.number)
         if self.phase == Phase.CALL and self.call is None:
             return "there is no auction of the call"
@@ -134,8 +134,10 @@ class Replay:
         return None
 
     def replay_event(self, said: Said) -> str | None:
-        if self.phase not in (Phase.CALL, Phase.CONTINUOUS):
+        if self.phase not in (Phase.CALL, Phase.AT_LAST, Phase.CONTINUOUS):
             return f"the market is {self.phase}"
+        if self.phase == Phase.AT_LAST and said.price != self.price:
+            return f"the market trades at {self.price}"
         order = said.order
         if said.kind == Kind.ORDER_AMENDED:
             if order not in self.queues.orders:
@@ -181,7 +183,7 @@ class Replay:
         if self.phase == Phase.CALL:
             if not self.is_uncrossed and (wrong := self.uncross()):
                 return wrong
-        elif self.phase != Phase.CONTINUOUS:
+        elif self.phase not in (Phase.AT_LAST, Phase.CONTINUOUS):
             return f"the market is {self.phase}"
         elif said.expires_at is not None and said.expires_at <= said.at:
             return "the order had expired"

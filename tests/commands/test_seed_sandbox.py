@@ -287,7 +287,7 @@ def test_one_market_trades_by_fixings_every_ten_minutes(seeded):
         10,
         -50,
     }
-    assert len(fixing.fixings) == 144
+    assert (len(fixing.fixings), fixing.at_last_minutes) == (144, 2)
     assert fixing.next_phase_at - fixing.phase_since <= SOON
     assert {market.model for market in by_symbol.values()} == {"CONTINUOUS"}
 

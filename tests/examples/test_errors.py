@@ -38,6 +38,8 @@ from tests.characters import START, Ask, World
 from tests.examples.shapes import differences
 from tests.issuers.offerings import offerings
 from tests.issuers.register import people
+from tests.marketdata.trading.test_calls import end_call
+from tests.marketdata.trading.test_fixings import trade_by
 from tests.marketdata.trading.trading import give, new_clients, new_market
 from tests.owner import break_table, tamper
 
@@ -162,6 +164,14 @@ def states(
         phases.change_phase(UUID(ids["Token"]), Phase.CALL, asker())
         return ids
 
+    def at_last() -> dict[str, str]:
+        ids = offered()
+        token = Token.objects.get(pk=ids["Token"])
+        trade_by(token, "FIXING", 1, at_last_minutes=10)
+        market.place_each(token.pk, [order])
+        end_call(token)
+        return ids
+
     def offering(
         subscribes: bool = False, ended: bool = False, binds: bool = False, **terms: Any
     ) -> dict[str, str]:
@@ -227,6 +237,7 @@ def states(
         "TRANSFER_REFUSED": with_rule,
         "THROTTLED": spend_the_time,
         "WOULD_TRADE": offered,
+        "ONLY_AUCTION_PRICE": at_last,
         "ONLY_RESTING_ORDERS": called,
         "OUTSIDE_BAND": lambda: offered(4_400),
         "TIMEOUT": set_to("PARTNER_API_MAX_SECONDS", 0),

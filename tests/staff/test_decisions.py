@@ -231,7 +231,8 @@ def parameters(world: World, ana: Client) -> ApprovalRequest:
         ana, "parameters", token=token.symbol, opens="09:00", closes="17:30",
         weekdays_only="on", holidays="2027-12-31, 2027-12-24", tick="0.01",
         ticks="10.00 0.05\n100.00 0.10", lot="10", static="15", dynamic="7.5",
-        model="CONTINUOUS", most_value="50000", most_units="1000",
+        model="BOTH", fixings="16:30 11:30", at_last="10", most_value="50000",
+        most_units="1000",
     )  # fmt: skip
 
 
@@ -564,8 +565,9 @@ CASES: Mapping[str, tuple[Callable[[World, Client], ApprovalRequest], str, Told]
             "Lot": ("1 unit", "10 units"),
             "Static band": ("20 %", "15 %"),
             "Dynamic band": ("10 %", "7.5 %"),
-            "Model": "Continuous",
-            "Fixings": "none",
+            "Model": ("Continuous", "Continuous with fixings"),
+            "Fixings": ("none", "11:30, 16:30"),
+            "Trading at last": ("0 minutes", "10 minutes"),
             "Highest value of an order": ("none", "€50,000.00"),
             "Most units of an order": ("none", "1,000 units"),
         },

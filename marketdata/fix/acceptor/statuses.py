@@ -26,6 +26,7 @@ STALE = "The book may be out of date: its feed is interrupted."
 HIDDEN = "The token has left the market, or you may no longer see it."
 PRIMARY = "The issuer sells the token on the primary market; it has no book yet."
 CALL = "Orders are collected for an auction; the book is not shown."
+AT_LAST = "Orders trade at the price of the last auction only."
 CLOSED = "The market is closed: its session has ended or has not begun."
 NOT_FOUND = "Unknown symbol, or a token that your integration account may not see."
 
@@ -50,6 +51,8 @@ def status_of(book: LiveBook, may_see: bool, lag: float) -> TradingStatus:
         if book.indication is None:
             return TradingStatus(CALLED, CALL)
         return TradingStatus(INDICATED, CALL, Indication(*book.indication))
+    if book.phase == "AT_LAST":
+        return TradingStatus(READY, AT_LAST)
     if book.phase == "CLOSED":
         return TradingStatus(NOT_AVAILABLE, CLOSED)
     return TradingStatus(READY)

@@ -16,7 +16,8 @@ BEGIN
         holidays = p.holidays, tick_cents = p.tick_cents, tick_floors = p.tick_floors,
         tick_steps = p.tick_steps, lot_units = p.lot_units, collar_bps = p.collar_bps,
         dynamic_band_bps = p.dynamic_band_bps, model = p.model, fixings = p.fixings,
-        most_value = p.most_value, most_units = p.most_units
+        at_last_minutes = p.at_last_minutes, most_value = p.most_value,
+        most_units = p.most_units
     FROM (SELECT * FROM trading_marketparameters x
         WHERE x.token_id = of_token AND x.valid_from <= at
         ORDER BY x.valid_from DESC, x.id DESC LIMIT 1) p

@@ -3,9 +3,11 @@
 -- is halted reopens with an approval, of the person that filed or decided it. The
 -- session says which phase follows, and when: `follows` and `follows_at` do not count.
 -- What staff close stays closed until the next session begins. A call ends by its
--- auction, or is halted before. A halt ends with a call, also where the market closes
--- before. The first opening by new parameters ends the orders that
--- they no longer admit.
+-- auction, or is halted before. After the auction of a fixing that found a price orders
+-- trade at this price for the minutes of the parameters, until five minutes before the
+-- next fixing or the end of the session. A halt ends with a call, also where the market
+-- closes before. The first opening by new parameters ends the orders that they no
+-- longer admit.
 -- called by: application, trading_settle
 -- raises: restrict_violation
 -- locks: marketdata_orderbookhead (FOR NO KEY UPDATE)
@@ -40,6 +42,7 @@ BEGIN
     IF NOT coalesce(CASE market.phase
             WHEN 'CLOSED' THEN wanted IN ('CALL', 'CONTINUOUS', 'HALTED')
             WHEN 'CALL' THEN wanted IN ('CALL', 'CONTINUOUS', 'CLOSED', 'HALTED')
+            WHEN 'AT_LAST' THEN wanted IN ('CALL', 'CONTINUOUS', 'CLOSED', 'HALTED')
             WHEN 'CONTINUOUS' THEN wanted IN ('CALL', 'CLOSED', 'HALTED')
             WHEN 'HALTED' THEN wanted IN ('CALL', 'CLOSED') END, FALSE)
         THEN
@@ -117,6 +120,19 @@ BEGIN
         END IF;
         -- One of the model's; staff and interruptions begin calls of their own.
         fixing := trading_fixing(market.fixings, changed_at, closes_at);
+        IF auction.price IS NOT NULL AND (market.model = 'FIXING'
+                OR auction.lowest IS NULL AND EXISTS (
+                    SELECT FROM trading_orderevent e WHERE e.token_id = token
+                        AND e.number = auction.began AND e.actor = 'market')) THEN
+            follows_at := least(
+                changed_at + make_interval(mins => market.at_last_minutes),
+                market.session_ends_at, fixing - interval '5 min');
+            IF follows_at > changed_at THEN
+                follows := CASE follows_at WHEN market.session_ends_at THEN 'CLOSED'
+                    WHEN fixing - interval '5 min' THEN 'CALL' ELSE wanted END;
+                wanted := 'AT_LAST';
+            END IF;
+        END IF;
         IF wanted = 'CALL' THEN
             PERFORM trading_call(token, changed_at, CASE
                 WHEN market.model = 'FIXING' OR market.model = 'BOTH'
@@ -133,7 +149,7 @@ BEGIN
                 closes_at) - interval '5 min';
             follows := CASE WHEN follows_at IS NULL THEN 'CLOSED' ELSE 'CALL' END;
             follows_at := coalesce(follows_at, closes_at);
-        ELSE
+        ELSIF wanted = 'CLOSED' THEN
             -- After the last fixing of a session the next one opens.
             IF opens_now AND market.model = 'FIXING' AND fixing IS NULL THEN
                 SELECT s.opens_at INTO opens_at
@@ -155,9 +171,11 @@ BEGIN
     END IF;
     UPDATE trading_market SET phase = wanted, phase_since = changed_at,
         next_phase = follows, next_phase_at = follows_at,
-        session_ends_at = CASE wanted WHEN 'CONTINUOUS' THEN closes_at END,
-        last_price = CASE wanted WHEN 'CONTINUOUS' THEN refers_to ELSE last_price END,
-        reference_price = CASE wanted WHEN 'CONTINUOUS' THEN refers_to
+        session_ends_at = CASE wanted WHEN 'CONTINUOUS' THEN closes_at
+            WHEN 'AT_LAST' THEN session_ends_at END,
+        last_price = CASE WHEN wanted IN ('AT_LAST', 'CONTINUOUS') THEN refers_to
+            ELSE last_price END,
+        reference_price = CASE WHEN wanted IN ('AT_LAST', 'CONTINUOUS') THEN refers_to
             ELSE reference_price END,
         halt_reason = CASE wanted WHEN 'HALTED' THEN why ELSE '' END,
         last_event = last_event + 1, last_phase_event = last_event + 1,

@@ -84,7 +84,8 @@ BEGIN
                 clock, l.last_effective_at, l.last_price_at) END),
         greatest(m.last_at, CASE WHEN holds THEN clock ELSE greatest(
             clock, l.last_effective_at, l.last_price_at) END),
-        m.fees_account_id, m.phase = 'CALL', m.shows_book, m.last_price,
+        m.fees_account_id, m.phase = 'CALL', m.shows_book,
+        CASE m.phase WHEN 'AT_LAST' THEN m.reference_price ELSE m.last_price END,
         json_build_array(m.holidays, m.tick_floors, m.tick_steps, m.most_value,
             m.most_units, m.dynamic_band_bps, m.model, m.fixings)
     INTO head, judged_at, fees_account, is_call, is_shown, last_price, parameters

@@ -58,13 +58,15 @@ BEGIN
         made.holidays, made.valid_from) s;
     INSERT INTO trading_marketparameters (token_id, session_opens, session_closes,
         weekdays_only, holidays, tick_cents, tick_floors, tick_steps, lot_units,
-        collar_bps, dynamic_band_bps, model, fixings, most_value, most_units, valid_from,
-        opens_at, replaces_id, reason, created_by, approved_by, created_at)
+        collar_bps, dynamic_band_bps, model, fixings, at_last_minutes, most_value,
+        most_units, valid_from, opens_at, replaces_id, reason, created_by, approved_by,
+        created_at)
     VALUES (of_token, made.session_opens, made.session_closes, made.weekdays_only,
         made.holidays, made.tick_cents, made.tick_floors, made.tick_steps,
         made.lot_units, made.collar_bps, made.dynamic_band_bps, made.model, made.fixings,
-        made.most_value, made.most_units, made.valid_from, made.opens_at, replaced, why,
-        actor, approver, made.created_at)
+        coalesce(made.at_last_minutes, 0), made.most_value, made.most_units,
+        made.valid_from, made.opens_at, replaced, why, actor, approver,
+        made.created_at)
     RETURNING * INTO made;
     -- A market that stays closed until then opens by them.
     UPDATE trading_market m SET next_phase_at = made.opens_at,

@@ -91,8 +91,9 @@ BEGIN
             'transaction that writes them: %.', of_token
             USING ERRCODE = 'restrict_violation';
     END IF;
-    IF (market.phase = 'CONTINUOUS' AND (market.next_phase_at > judged_at) IS NOT FALSE)
-        IS NOT TRUE AND (market.phase = 'CALL' AND EXISTS (
+    IF (market.phase IN ('AT_LAST', 'CONTINUOUS')
+            AND (market.next_phase_at > judged_at) IS NOT FALSE) IS NOT TRUE
+        AND (market.phase = 'CALL' AND EXISTS (
             SELECT FROM trading_auction a WHERE a.token_id = of_token
                 AND a.began = market.last_phase_event AND a.fills IS NULL
                 AND (a.ends_at > judged_at
@@ -100,8 +101,8 @@ BEGIN
             AND NOT 'ORDER_TRADED' = ANY (kinds)) IS NOT TRUE
         AND (market.phase = 'CALL' OR kinds && ARRAY['ORDER_ACCEPTED', 'ORDER_AMENDED',
             'ORDER_TRADED']) THEN
-        RAISE EXCEPTION 'Orders are taken while the market is CONTINUOUS or in a CALL, '
-            'and end before an auction binds them: %.', of_token
+        RAISE EXCEPTION 'Orders are taken while the market is CONTINUOUS, AT_LAST or in a '
+            'CALL, and end before an auction binds them: %.', of_token
             USING ERRCODE = 'restrict_violation';
     END IF;
     SELECT h.last_seq INTO entry FROM issuers_tokenledgerhead h
@@ -124,7 +125,8 @@ BEGIN
             WHERE a.id = ANY (accounts) ORDER BY a.id FOR SHARE;
     END IF;
     fills := cardinality(array_positions(kinds, 'ORDER_TRADED'));
-    base_price := coalesce(market.last_price, market.reference_price);
+    base_price := CASE market.phase WHEN 'AT_LAST' THEN market.reference_price
+        ELSE coalesce(market.last_price, market.reference_price) END;
     moved_at := least(judged_at, clock_timestamp());
     book_at := greatest(head.last_at, clock_timestamp());
 
@@ -547,6 +549,8 @@ BEGIN
                     width_bucket(e.price, market.tick_floors)], market.tick_cents) <> 0
                     THEN 'tick'
                 WHEN e.remaining % market.lot_units <> 0 THEN 'lot'
+                WHEN market.phase = 'AT_LAST' AND e.price <> market.reference_price
+                    THEN 'auction price'
                 WHEN abs(e.price - market.reference_price)
                     > market.reference_price * market.collar_bps / 10000 THEN 'collar'
                 WHEN e.price * e.quantity <= 0
@@ -605,7 +609,7 @@ BEGIN
             RAISE EXCEPTION 'Orders of a partner that has limits are judged by these, '
                 'one after the other: %.', limited USING ERRCODE = 'lock_not_available';
         END IF;
-        IF market.phase = 'CONTINUOUS' THEN
+        IF market.phase <> 'CALL' THEN
             PERFORM trading_judge_priority(of_token, market.last_event, head.last_trade,
                 judged_at);
         END IF;

@@ -13,12 +13,14 @@ from marketdata.trading.models.fees import ExecutionFee, OrderFee, Tariff
 from marketdata.trading.models.markets import ClockLease, Market, Phase
 from marketdata.trading.models.orders import Order, OrderSide, OrderStatus, row_of
 from marketdata.trading.models.parameters import (
+    MOST_AT_LAST,
     PARAMETERS,
     MarketParameters,
     TradingModel,
 )
 
 __all__ = [
+    "MOST_AT_LAST",
     "PARAMETERS",
     "Auction",
     "AuctionFill",

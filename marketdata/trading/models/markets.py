@@ -11,10 +11,13 @@ from partnerapi.core.lengths import REASON_LENGTH
 
 
 class Phase(models.TextChoices):
-    """In a CALL orders are collected, and trade at one price at its end."""
+    """In a CALL orders are collected, and trade at one price at its end. AT_LAST orders
+    trade at that price, which is the reference price.
+    """
 
     CLOSED = "CLOSED", "Closed"
     CALL = "CALL", "Call"
+    AT_LAST = "AT_LAST", "Trading at last"
     CONTINUOUS = "CONTINUOUS", "Continuous"
     HALTED = "HALTED", "Halted"
 
@@ -59,7 +62,7 @@ class Market(Parameters):
         constraints = [
             check(
                 "market_phase_is_known",
-                Q(phase__in=["CLOSED", "CALL", "CONTINUOUS", "HALTED"]),
+                Q(phase__in=["CLOSED", "CALL", "AT_LAST", "CONTINUOUS", "HALTED"]),
             ),
             check(
                 "market_tick_and_lot_are_positive", Q(tick_cents__gt=0, lot_units__gt=0)

@@ -12,6 +12,9 @@ from marketdata.trading.ticks import Ticks
 from partnerapi.core.constraints import check
 from partnerapi.core.lengths import ACTOR_LENGTH, REASON_LENGTH
 
+MOST_AT_LAST = 60
+"""Minutes."""
+
 
 class TradingModel(models.TextChoices):
     CONTINUOUS = "CONTINUOUS", "Continuous"
@@ -56,6 +59,10 @@ class Parameters(models.Model):
     fixings = ArrayField(
         models.TimeField(), default=list, db_default=[],
         help_text="Times of day at which calls end.",
+    )  # fmt: skip
+    at_last_minutes = models.IntegerField(
+        default=0, db_default=0,
+        help_text="How long orders trade at the price of a fixing after it.",
     )  # fmt: skip
     most_value = models.BigIntegerField(
         null=True, help_text="Euro cents of an order at its limit; empty: no maximum."
@@ -143,6 +150,12 @@ class MarketParameters(Parameters):
                 "market_fixings_are_of_its_model",
                 Q(model="CONTINUOUS", fixings=[])
                 | Q(model__in=["FIXING", "BOTH"]) & ~Q(fixings=[]),
+            ),
+            check(
+                "market_trades_at_last_after_fixings",
+                Q(at_last_minutes=0)
+                | ~Q(model="CONTINUOUS")
+                & Q(at_last_minutes__gte=1, at_last_minutes__lte=MOST_AT_LAST),
             ),
             check(
                 "market_parameters_begin_before_an_opening",

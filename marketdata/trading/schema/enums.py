@@ -78,6 +78,8 @@ MarketPhase = enumeration(
         Phase.CLOSED: "Orders can only be cancelled.",
         Phase.CALL: "Orders are collected for an auction: nothing trades before its "
         "end, and the book is not shown.",
+        Phase.AT_LAST: "Orders are accepted at the price of the auction before, and "
+        "matched at it continuously.",
         Phase.CONTINUOUS: "Orders are accepted and matched continuously.",
         Phase.HALTED: "Halted by staff: orders can only be cancelled.",
     },

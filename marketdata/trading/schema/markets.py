@@ -63,7 +63,7 @@ OF_PHASE = (
 
 
 def judged_phase(market, at):
-    """As orders are judged: CONTINUOUS in its session and then CLOSED, moved or not.
+    """As orders are judged: what follows in its session, and then CLOSED, moved or not.
 
     A call ends by its auction only.
     """
@@ -77,14 +77,15 @@ def judged_phase(market, at):
         market.weekdays_only,
         frozenset(market.holidays),
     )
-    if session.is_open(at):
+    due = follows(market)
+    if session.is_open(at) and due != Phase.CLOSED:
         began = max(datetime.fromisoformat(ends), session.last_open(at))
-        if follows(market) == Phase.CALL:
+        if due == Phase.CALL:
             return Shown(Phase.CALL, began, Phase.CONTINUOUS, None)
         return Shown(Phase.CONTINUOUS, began, Phase.CLOSED, session.next_close(at))
-    if phase == Phase.CONTINUOUS:
+    if phase != Phase.CLOSED:
         since = ends
-    return Shown(Phase.CLOSED, since, Phase.CONTINUOUS, session.begins(at))
+    return Shown(Phase.CLOSED, since, Phase.CONTINUOUS, session.next_open(at))
 
 
 def at_this_moment(read):

@@ -86,6 +86,11 @@ class MarketParameters(graphene.ObjectType):
         required=True,
         description="Times of day at which calls end, HH:MM.",
     )
+    at_last_minutes = graphene.Int(
+        required=True,
+        description="How long orders trade at the price of a fixing after it, phase "
+        "AT_LAST; 0 if they do not.",
+    )
     max_order_value = Uint64(
         resolver=column("most_value"),
         description="Highest value of an order at its limit, euro cents; null if none "

@@ -107,6 +107,7 @@ def open_by_fixings(token: Token, tick: int) -> None:
     wanted.session_opens = wanted.session_closes = opens
     wanted.weekdays_only = False
     wanted.model, wanted.fixings = TradingModel.FIXING, FIXINGS
+    wanted.at_last_minutes = 2
     content = parameters_content(token, wanted, WHY)
     with carry_out_requests(file_and_approve(ApprovalKind.PARAMETERS, content)):
         set_parameters(token.pk, content["terms"], WHY, ASKER)

@@ -8,7 +8,12 @@ from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
 
-from marketdata.trading.models import Market, MarketParameters, TradingModel
+from marketdata.trading.models import (
+    MOST_AT_LAST,
+    Market,
+    MarketParameters,
+    TradingModel,
+)
 from marketdata.trading.parameters import latest, parameters_content, parameters_title
 from partnerapi.core.form_fields import CENT, EurosField, NumberField, WholeField
 from partnerapi.core.money import euros
@@ -68,7 +73,8 @@ def percents(label: str, help_text: str) -> NumberField:
 class ParametersForm(OfToken):
     field_order = [
         "token", "opens", "closes", "weekdays_only", "holidays", "tick", "ticks", "lot",
-        "static", "dynamic", "model", "fixings", "most_value", "most_units",
+        "static", "dynamic", "model", "fixings", "at_last", "most_value",
+        "most_units",
     ]  # fmt: skip
     opens = forms.TimeField(label=f"Opens, {settings.MARKET_TIME_ZONE}")
     closes = forms.TimeField(
@@ -103,6 +109,11 @@ class ParametersForm(OfToken):
         label="Fixings", required=False,
         help_text=f"Times of day, {settings.MARKET_TIME_ZONE}, such as 11:30 16:30.",
     )  # fmt: skip
+    at_last = WholeField(
+        label="Trading at last, minutes", min_value=0, max_value=MOST_AT_LAST,
+        initial=0,
+        help_text="After a fixing, at its price; ten is usual, 0 for none.",
+    )  # fmt: skip
     most_value = EurosField(
         label="Highest value of an order, €", required=False, min_value=CENT,
         max_digits=16, help_text="Leave blank for none.",
@@ -134,6 +145,7 @@ class ParametersForm(OfToken):
             dynamic_band_bps=int(100 * asked["dynamic"]),
             model=asked["model"],
             fixings=asked["fixings"],
+            at_last_minutes=asked["at_last"],
             most_value=asked["most_value"],
             most_units=asked["most_units"],
         )
@@ -158,6 +170,7 @@ def typed(parameters: MarketParameters) -> dict[str, Any]:
         "dynamic": f"{parameters.dynamic_band_bps / 100:g}",
         "model": parameters.model,
         "fixings": " ".join(f"{one:%H:%M}" for one in parameters.fixings),
+        "at_last": parameters.at_last_minutes,
         "most_value": "" if value is None else in_euros(value),
         "most_units": parameters.most_units,
     }

@@ -100,6 +100,7 @@ class Terms:
     most_value: int | None = None
     most_units: int | None = None
     dynamic: int = 1_000
+    at_last: bool = False
 
     def tick(self, price: int) -> int:
         return [step for floor, step in self.table if floor <= price][-1]
@@ -155,6 +156,7 @@ class Model:
         self.suspended: set[int] = set()
         self.most: int | None = None
         self.phase, self.clock = "CONTINUOUS", 0
+        self.is_fixing = False  # The call, or the last one.
         self.tariffs: dict[int | None, Rates] = {}  # By partner; None: the market's.
         self.sheets: dict[int, Sheet] = {}
         self.trades: list[Trade] = []
@@ -193,6 +195,9 @@ class Model:
     ) -> str | None:
         user = self.users[account]
         broken = self.terms.refuses(price, units, self.filled[number], self.reference)
+        is_other = self.phase == "AT_LAST" and price != self.reference
+        if is_other and broken in (None, "PRICE_OUTSIDE_COLLAR"):
+            return "ONLY_AUCTION_PRICE"
         if broken:
             return broken
         if self.phase == "CALL" and tif != "GTC":
@@ -267,7 +272,7 @@ class Model:
             self.last = last
             return "OUTSIDE_BAND" if is_outside else "CANCELLED"
         if is_outside:
-            self.phase, self.shows_book = "CALL", False
+            self.phase, self.shows_book, self.is_fixing = "CALL", False, False
         if units and tif == "GTC":
             self.orders[number] = Open(account, side, price, units, came)
             return "OPEN"
@@ -276,9 +281,10 @@ class Model:
     def is_outside(self, price: int, last: int) -> bool:
         """Whether nothing trades at this price by an order that came at another."""
         terms = self.terms
-        return is_far(price, last, terms.dynamic) or is_far(
+        is_inside = not is_far(price, last, terms.dynamic) and not is_far(
             price, self.reference, terms.band
         )
+        return self.phase != "AT_LAST" and not is_inside
 
     def trade(
         self, sides: tuple[int, int], units: int, price: int, taker: int | None
@@ -298,9 +304,10 @@ class Model:
         self.units[self.users[seller]] -= units
         self.filled.update(dict.fromkeys(sides, units))
 
-    def call(self, otherwise: int) -> None:
-        """Staff begin a call."""
+    def call(self, otherwise: int, is_fixing: bool) -> None:
+        """Staff begin a call, or the clock one that ends with a fixing."""
         self.refer(otherwise)
+        self.is_fixing = is_fixing
         self.phase, self.shows_book = "CALL", False
 
     def end_call(self, otherwise: int) -> Auction:
@@ -317,6 +324,8 @@ class Model:
                 if not self.orders[number].left:
                     del self.orders[number]
         self.open(otherwise)
+        if self.is_fixing and self.terms.at_last and auction.price is not None:
+            self.phase = "AT_LAST"
         return auction
 
     def auction(self, is_judged: bool) -> Auction:
@@ -560,9 +569,8 @@ class Both:
         self.model.units |= {0: 30 * times, 1: 30 * times, 2: 10 * times}
         self.weights = BUSY if is_busy else WEIGHTS
         self.most_orders = 20 if is_busy else 6
-        if not is_busy:
-            self.parameters()
-            self.reopen()
+        self.parameters()
+        self.reopen()
 
     def step(self) -> str:
         action = self.random.choices([*self.weights], [*self.weights.values()])[0]
@@ -724,17 +732,25 @@ class Both:
         return "HALTED"
 
     def call(self) -> str:
-        """Begin a call, or end the one that is."""
+        """Begin a call, or end the one that is, or the trading after it."""
         from marketdata.trading.models import Auction as Row
         from marketdata.trading.phases import change_phase
         from marketdata.trading.uncrossing import indicate
         from tests.approved import asker
         from tests.marketdata.trading.test_calls import end_call
 
+        if self.model.phase == "AT_LAST" and self.random.random() < 0.5:
+            self.reach("CONTINUOUS")
+            self.model.open(self.reference())
+            return "CONTINUOUS"
         if self.model.phase != "CALL":
-            change_phase(self.token.pk, "CALL", asker(), "why")
-            self.model.call(self.reference())
-            return "CALL"
+            is_fixing = self.model.phase != "HALTED" and self.random.random() < 0.7
+            if is_fixing:
+                self.reach("CALL")
+            else:
+                change_phase(self.token.pk, "CALL", asker(), "why")
+            self.model.call(self.reference(), is_fixing)
+            return f"CALL, of a fixing: {is_fixing}"
         indicate(self.token.pk)
         row = Row.objects.get(token=self.token, ended=None)
         self.compare_auction(self.model.auction(is_judged=False), (
@@ -747,6 +763,17 @@ class Both:
         assert row.fills == len(auction.fills)
         self.compare_auction(auction, (row.price, row.quantity, row.surplus))
         return f"without {over}: {auction}"
+
+    def reach(self, phase: str) -> None:
+        """Reach the time at which the clock begins this phase."""
+        from marketdata.trading.phases import move
+        from tests.owner import tamper
+
+        tamper(
+            f"UPDATE trading_market SET next_phase = '{phase}',"
+            f" next_phase_at = clock_timestamp() WHERE token_id = '{self.token.pk}'"
+        )
+        assert move(self.token.pk)
 
     def compare_auction(
         self, auction: Auction, figures: tuple[int | None, int | None, int | None]
@@ -779,6 +806,7 @@ class Both:
     def parameters(self) -> str:
         from marketdata.trading.parameters import latest, set_parameters
         from tests.approved import asker
+        from tests.marketdata.trading.test_session_times import around
 
         base, step = self.random.choice([1, 1, 1, 2]), self.random.choice([1, 1, 2, 5])
         is_table = self.random.random() < 0.5
@@ -789,6 +817,7 @@ class Both:
             self.random.choice([None] * 5 + [1_000]),
             self.random.choice([None] * 5 + [10]),
             self.random.choice([200, 300, 1_000]),
+            self.random.random() < 0.7,
         )
         changed = {
             "tick_cents": base,
@@ -799,6 +828,10 @@ class Both:
             "most_value": terms.most_value,
             "most_units": terms.most_units,
             "dynamic_band_bps": terms.dynamic,
+            "model": "BOTH",
+            # That of today has passed.
+            "fixings": [around(-1).isoformat()],
+            "at_last_minutes": 10 if terms.at_last else 0,
         }
         wanted = latest(self.token.pk).terms | changed
         set_parameters(self.token.pk, wanted, "why", asker())
@@ -807,12 +840,17 @@ class Both:
 
     def reopen(self) -> str:
         from tests.marketdata.trading.trading import reopen
+        from tests.owner import tamper
 
         if self.model.phase != "CONTINUOUS":
             return "nothing"
         for number, order in list(self.model.orders.items()):
             if order.is_over:
                 del self.model.orders[number]
+        tamper(
+            "UPDATE trading_market SET next_phase = 'CLOSED'"
+            f" WHERE token_id = '{self.token.pk}'"
+        )
         reopen(self.token)
         self.model.reopen(self.reference())
         return f"around {self.model.reference}"

@@ -1,6 +1,7 @@
 """The clock leads a FIXING market from call to call, and a BOTH market into one."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import DatabaseError, transaction
@@ -28,7 +29,7 @@ from tests.owner import tamper
 __all__ = ["two"]
 
 
-def trade_by(token: Token, model: str, *hours: float) -> Market:
+def trade_by(token: Token, model: str, *hours: float, **more: Any) -> Market:
     """The market, closed for a moment, with fixings so many hours from now."""
     phases.change_phase(token.pk, "CLOSED", asker())
     tamper(
@@ -41,7 +42,7 @@ def trade_by(token: Token, model: str, *hours: float) -> Market:
     )
     approved_parameters(
         token, model=model, session_opens=around(-1), session_closes=around(4),
-        fixings=sorted(map(around, hours)),
+        fixings=sorted(map(around, hours)), **more,
     )  # fmt: skip
     tamper(
         "UPDATE trading_marketparameters SET opens_at = valid_from",

@@ -258,6 +258,7 @@ def test_a_tick_table_must_fit_together():
     [
         ({"model": "FIXING"}, "needs their times"),
         ({"fixings": [time(11, 30)]}, "a continuous one has none"),
+        ({"at_last_minutes": 10}, "trades at last"),
         ({"model": "BOTH", "fixings": [time(11, 30), time(18)]}, "outside of the"),
         ({"model": "FIXING", "fixings": [time(9)]}, "outside of the session"),
         ({"lot_units": 10, "most_units": 9}, "the units of a lot"),
@@ -315,8 +316,8 @@ query ($id: ID!) { token(id: $id) { market {
 } } }
 fragment all on MarketParameters {
   validFrom opensAt ticks { fromPrice size } lotSize staticBand dynamicBand
-  sessionOpens sessionCloses weekdaysOnly holidays model fixings maxOrderValue
-  maxOrderQuantity
+  sessionOpens sessionCloses weekdaysOnly holidays model fixings atLastMinutes
+  maxOrderValue maxOrderQuantity
 }
 """
 
@@ -358,6 +359,7 @@ def test_partners_read_the_parameters_in_force_and_next(partner: Ask):
         "holidays": ["2027-12-24"],
         "model": "CONTINUOUS",
         "fixings": [],
+        "atLastMinutes": 0,
         "maxOrderValue": 1_000_000,
         "maxOrderQuantity": 5_000,
     }

@@ -22,8 +22,9 @@ together.
 One person requests it, another approves it. The seller must still have the cash and
 the buyer the units, not reserved by their open orders. If the trade's price is still
 the token's last price, the price before it is recorded again. With --price, another
-trade of the same orders and units takes its place, within their limits. Partners and
-FIX sessions are notified, both sides also of the request.
+trade of the same orders and units takes its place, within their limits: today's tick
+and rules judge it. Partners and FIX sessions are notified, both sides also of the
+request.
 
 examples:
   manage.py market bust ACME 12 --reason "Mistyped" --request --staff ana@example.com

@@ -523,6 +523,11 @@ def test_phases_of_a_market_of_ours_are_told_as_states(bench):
         for phase, reason, state in (
             ("CLOSED", "", ["18", "The market is closed: its session has ended or"]),
             ("HALTED", "News", ["2", "The market is halted: News"]),
+            (
+                "AT_LAST",
+                "",
+                ["17", "Orders trade at the price of the last auction only."],
+            ),
             ("CONTINUOUS", "", ["17", ""]),
         ):
             hidden.describe(*usual._replace(phase=phase, halt_reason=reason))
