@@ -2325,7 +2325,7 @@ REVOKE ALL ON FUNCTION public.trading_write(uuid, timestamp with time zone, text
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("trading", "0047_trading_at_last_is_validated"),
+        ("trading", "0048_trading_at_last_is_validated"),
     ]
 
     operations = [migrations.RunSQL(FORWARD, BACKWARD)]
