@@ -1,6 +1,7 @@
 """Refused orders, as the partner that sent them reads them."""
 
 import graphene
+from django.db.models import Q
 
 from accounts.access import Scope, requires
 from accounts.accounts.models import Account as AccountModel
@@ -101,7 +102,10 @@ class Query(graphene.ObjectType):
         RefusedOrderConnection,
         "Your orders and amendments that a market refused, newest first; they appear "
         "within a second. Needs the scope `trading:read`.",
-        since=Time(description="Only those refused at or after this instant."),
+        since=Time(
+            description="Only those refused at or after this instant. Those that are "
+            "counted are of its whole minute."
+        ),
     )
 
     @requires(Scope.TRADING_READ)
@@ -110,5 +114,6 @@ class Query(graphene.ObjectType):
             partner_id=info.context.caller.partner_id
         )
         if since is not None:
-            found = found.filter(at__gte=since)
+            minute = since.replace(second=0, microsecond=0)
+            found = found.filter(Q(at__gte=since) | Q(account=None), at__gte=minute)
         return read_pages(REFUSED_ORDERS, info, found, **page)

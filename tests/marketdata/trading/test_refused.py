@@ -93,6 +93,23 @@ def test_what_was_not_refused_by_a_market_is_not_kept(trading: Trading, partner:
     assert len(listed(partner)) == 1
 
 
+def test_those_that_are_counted_are_listed_since_any_instant_of_their_minute(
+    trading: Trading, partner: Ask, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(refused, "MOST_A_MINUTE", 1)
+    at = datetime(2027, 1, 14, 10, 31, 20, tzinfo=UTC)
+    sent, token = buy(trading.buyer, 1, 100), trading.token
+    for seconds in (0, 20):
+        refused_orders.note(
+            trading.buyer.partner_id, at + timedelta(0, seconds), token.pk, sent,
+            LotSize("Odd."),
+        )  # fmt: skip
+    since = at + timedelta(0, 10)
+    assert [one["side"] for one in listed(partner, since=since.isoformat())] == [None]
+    later = since + timedelta(0, 60)
+    assert not listed(partner, since=later.isoformat())
+
+
 @COMMITS
 def test_lists_and_amendments_are_kept_too(trading: Trading, partner: Ask):
     good = trading.order(trading.buyer, "BUY", 1, 100)
