@@ -115,10 +115,11 @@ def fault_of(key: Key | None, one: Made) -> str:
     if key is None:
         return "there is no such passkey."
     try:
-        told = json.loads(one.client_data)
         point = EllipticCurvePublicKey.from_encoded_point(SECP256R1(), key.public_key)
         signed = one.authenticator_data + sha256(one.client_data).digest()
         point.verify(one.signature, signed, ECDSA(SHA256()))
+        # Only a browser's JSON is read: another may be nested too deep.
+        told = json.loads(one.client_data)
     except InvalidSignature:
         return "the signature is not of its passkey."
     except ValueError as error:

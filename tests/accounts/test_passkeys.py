@@ -1,8 +1,10 @@
 """Decisions are signed with passkeys, and forged ones are found."""
 
 import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from uuid import uuid4
 
 import pytest
 from django.db import DatabaseError, connection, transaction
@@ -12,7 +14,7 @@ from accounts.approvals.models import ApprovalDecision, ApprovalKind, ApprovalRe
 from accounts.approvals.signed import decide_signed, digests_of
 from accounts.approvals.verification import passkeys_stated, verify
 from accounts.passkeys.models import Assertion, Passkey
-from accounts.passkeys.signing import NotSigned, digest_of, revoke, vouch
+from accounts.passkeys.signing import NotSigned, bytes_of, digest_of, revoke, vouch
 from accounts.people.models import User
 from partnerapi.staff.approvals.kinds import KINDS
 from tests.accounts.test_four_eyes import RIGHTS, member
@@ -204,19 +206,56 @@ def run(statement: str, *arguments: object) -> None:
         cursor.execute(statement, arguments)
 
 
-def invented(staff: Staff, request: ApprovalRequest, verdict: bool = True) -> None:
+def invented(staff: Staff, request: ApprovalRequest) -> None:
     """What a compromised process writes by the writer: all but the signature."""
-    digests = digests_of([request], staff.ben, verdict, "")
+    digests = digests_of([request], staff.ben, True, "")
     told = staff.device.told("webauthn.get", hashlib.sha256(digests[0]).digest())
+    written(staff, request, staff.device.data(5), told, b"signature")
+
+
+def written(staff: Staff, request: ApprovalRequest, *signed: bytes) -> None:
     run(
-        "SELECT approvals_decide_signed(%s, %s, %s, '', %s, %s, %s, %s)",
-        *([request.pk], staff.ben.pk, verdict, staff.passkey.pk),
-        *(staff.device.data(5), told, b"signature"),
+        "SELECT approvals_decide_signed(%s, %s, TRUE, '', %s, %s, %s, %s)",
+        *([request.pk], staff.ben.pk, staff.passkey.pk, *signed),
     )
 
 
 def invented_signature(staff: Staff) -> None:
     invented(staff, staff.asked())
+
+
+def nested_too_deep(staff: Staff) -> None:
+    """Client data that PostgreSQL reads, and Python does not."""
+    request = staff.asked()
+    digests = digests_of([request], staff.ben, True, "")
+    told = staff.device.told("webauthn.get", hashlib.sha256(digests[0]).digest())
+    deep = told[:-1] + b', "x": ' + b"[" * 3000 + b"]" * 3000 + b"}"
+    written(staff, request, staff.device.data(5), deep, b"signature")
+
+
+def signed_at(staff: Staff, device: Device) -> None:
+    """The process that takes the signature does not look where it was made."""
+    request = staff.asked()
+    answer = device.sign(digests_of([request], staff.ben, True, ""))
+    response = json.loads(answer)["response"]
+    names = ("authenticatorData", "clientDataJSON", "signature")
+    written(staff, request, *(bytes_of(response[name]) for name in names))
+
+
+def signed_on_another_site(staff: Staff) -> None:
+    staff.device.origin = "https://example.com"
+    signed_at(staff, staff.device)
+
+
+def signed_for_another_domain(staff: Staff) -> None:
+    staff.device.domain = "example.com"
+    signed_at(staff, staff.device)
+
+
+def signed_by_another_device(staff: Staff) -> None:
+    device = Device()
+    device.count = staff.device.count
+    signed_at(staff, device)
 
 
 def own_key_enrolled(staff: Staff) -> None:
@@ -291,6 +330,21 @@ def request_deleted(staff: Staff) -> None:
     )
 
 
+def assertion_replayed(staff: Staff) -> None:
+    """The owner copies an assertion for another request."""
+    staff.signed(staff.asked())
+    other, made = staff.asked(), uuid4()
+    tamper(
+        "INSERT INTO accounts_assertion (id, passkey_id, digests, authenticator_data,"
+        f" client_data, signature, made_at) SELECT '{made}', passkey_id, digests,"
+        " authenticator_data, client_data, signature, clock_timestamp()"
+        " FROM accounts_assertion ORDER BY made_at DESC LIMIT 1",
+        "INSERT INTO accounts_approvaldecision (request_id, is_approved, reason,"
+        f" decided_by_id, assertion_id) VALUES ('{other.pk}', TRUE, '',"
+        f" '{staff.ben.pk}', '{made}')",
+    )
+
+
 def assertion_deleted(staff: Staff) -> None:
     staff.signed(staff.asked())
     tamper("DELETE FROM accounts_assertion")
@@ -313,6 +367,11 @@ def second_first_key(staff: Staff) -> None:
 
 FORGED: dict[Callable[[Staff], None], str] = {
     invented_signature: "each assertion is signed by its passkey, of a person present",
+    nested_too_deep: "each assertion is signed by its passkey",
+    signed_on_another_site: "each assertion is signed by its passkey",
+    signed_for_another_domain: "each assertion is signed by its passkey",
+    signed_by_another_device: "each assertion is signed by its passkey",
+    assertion_replayed: "the counter of each passkey grows",
     own_key_enrolled: "each assertion is signed by its passkey",
     verdict_swapped: "each signed decision is what its passkey has signed",
     assertion_of_another_request: "each signed decision is what its passkey has signed",

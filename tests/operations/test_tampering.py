@@ -158,17 +158,39 @@ def trade(*steps: str, new: str = "", at: str = "clock_timestamp()") -> str:
     )
 
 
-def status(becomes: str, actor: str, by_staff: bool, approver: str = "''") -> str:
+def status(
+    becomes: str, actor: str, by_staff: bool, approver: str = "''", at: str = "NULL"
+) -> str:
     """Move the stranger's account."""
     return (
         f"SELECT accounts_write(ARRAY[{NEW}]::uuid[], ARRAY[:stranger]::uuid[],"
         f" ARRAY[NULL]::uuid[], ARRAY[NULL]::uuid[], ARRAY['{becomes}'],"
         f" ARRAY[NULL]::text[], ARRAY[{actor}], ARRAY[{by_staff}], ARRAY[{approver}],"
-        " ARRAY[NULL]::timestamptz[])"
+        f" ARRAY[{at}]::timestamptz[])"
+    )
+
+
+def account(at: str) -> str:
+    """Open an account of the stranger's partner for a clerk."""
+    return (
+        f"SELECT accounts_write(ARRAY[{NEW}]::uuid[], ARRAY[{NEW}]::uuid[],"
+        " ARRAY[(SELECT id FROM accounts_partner WHERE login = :other)],"
+        " ARRAY[:clerk_id]::uuid[], ARRAY['PENDING'], ARRAY[NULL]::text[],"
+        f" ARRAY[:other], ARRAY[FALSE], ARRAY[''], ARRAY[{at}]::timestamptz[])"
     )
 
 
 NEW = "'00000000-0000-0000-0000-0000000000aa'"
+OTHER = "'00000000-0000-0000-0000-0000000000bb'"
+RESTING = ":buyer, 0, GTD, clock_timestamp() + interval '1 day'"
+RESTS = trade(f"'ORDER_ACCEPTED', {NEW}, 5, 96, NULL, :login", new=RESTING)
+MINT = enter("MINT", "NULL", ":own")
+ONE_STEP = "has one step"
+LINE = (
+    "INSERT INTO issuers_legacyshareholder (id, status, issuer_id, user_id, token_id,"
+    f" number_of_shares, price_cents) SELECT {NEW}, 'PENDING', :issuer, user_id,"
+    " :token, 5000000, 1 FROM issuers_ledgeraccount WHERE id = :b;"
+)
 TAKE = f"'ORDER_ACCEPTED', {NEW}"
 KILL = f"'ORDER_CANCELLED', {NEW}, NULL, NULL, 'FILL_OR_KILL'"
 AUTHOR = (
@@ -231,6 +253,21 @@ REGISTER = {
         f"SELECT delivery_release({NEW})",
         NO_APPROVAL,
     ),
+    "a line that is away while its delivery is released": (
+        "SELECT set_config('partnerapi.author',"
+        """ '{"who": "x", "from": "command"}', TRUE);"""
+        f"{LINE}"
+        f"SELECT delivery_begin({OTHER}, 'MINT', 'x', ARRAY[{NEW}]::uuid[], 1);"
+        f"DELETE FROM issuers_legacyshareholder WHERE id = {NEW};"
+        f"SELECT delivery_release({OTHER});{LINE}"
+        + enter("LEGACY_DELIVERY", "NULL", ":b", 5_000_000)
+        .replace("ARRAY[NULL]::uuid[]", f"ARRAY[{NEW}]::uuid[]")
+        .replace(
+            " NULL);",
+            f" (SELECT id FROM issuers_deliverystep WHERE job_id = {OTHER}));",
+        ),
+        NO_APPROVAL,
+    ),
     "a delivery released by UPDATE": (
         "UPDATE issuers_deliveryjob SET released_at = now()",
         DENIED,
@@ -238,6 +275,45 @@ REGISTER = {
     "a delivery of other lines": (
         "UPDATE issuers_deliverystep SET units = '{9999}'",
         DENIED,
+    ),
+    "a mint of no number": (MINT.replace("[5]", "['NaN'::numeric]"), "violates"),
+    "a mint whose kinds count from five": (
+        MINT.replace("ARRAY['MINT']", "'[5:5]={MINT}'"),
+        NO_APPROVAL,
+    ),
+    "a mint whose kinds have two dimensions": (
+        MINT.replace("ARRAY['MINT']", "'{{MINT}}'"),
+        NO_APPROVAL,
+    ),
+    "a mint of a kind that there is not": (
+        enter("MINT ", "NULL", ":own"),
+        "of its kind",
+    ),
+    "a mint by a policy of one's own": (
+        "CREATE TEMP TABLE accounts_approvalpolicy"
+        " (LIKE public.accounts_approvalpolicy);"
+        "SET LOCAL search_path = pg_temp, public;" + MINT,
+        NO_APPROVAL,
+    ),
+    "a price below zero": (price(-1, "MANUAL"), "violates"),
+    "a price of an offering": (price(1, "ISSUE"), NO_APPROVAL),
+    "a token of the past": (
+        "INSERT INTO issuers_token (id, issuer_id, name, symbol, market_type,"
+        f" visibility, created_at) VALUES ({NEW}, :issuer, 'Ghost', 'GHOST',"
+        " 'SECONDARY_MARKET', 'PUBLIC', '2020-01-01')",
+        "it begins now",
+    ),
+    "a token that began before": (
+        "UPDATE issuers_token SET created_at = '2020-01-01' WHERE id = :token",
+        "its creation stay",
+    ),
+    "another symbol of a token that trades": (
+        "UPDATE issuers_token SET symbol = 'GHOST' WHERE id = :token",
+        NO_APPROVAL,
+    ),
+    "fewer units authorised than there are": (
+        "UPDATE issuers_token SET authorized_units = 1 WHERE id = :token",
+        "no fewer can be",
     ),
     "a line marked as delivered": (
         "UPDATE issuers_legacyshareholder SET status = 'DELIVERED', ledger_seq = 1,"
@@ -309,6 +385,30 @@ CASH = {
         "SELECT cash_decide_withdrawal('ghost', :withdrawal, 'REFUSED', 'why')",
         "with the right to do it",
     ),
+    "a statement of a line at no date": (
+        "SELECT cash_book_statement(:asker, 'x.csv', 'd', (SELECT -balance + 10"
+        " FROM accounts_cashhead WHERE cash_account_id = :bank), ARRAY['r'],"
+        " ARRAY['t'], ARRAY[10], ARRAY['infinity']::date[], ARRAY[:suspense]::bigint[],"
+        " ARRAY[NULL]::uuid[])",
+        "a date",
+    ),
+    "a payment of a withdrawal that waits": (
+        "SELECT cash_order_payments(:asker, 'm', 'x', ARRAY[:withdrawal]::uuid[])",
+        "that are APPROVED",
+    ),
+    "a withdrawal of less than nothing": (
+        f"SELECT cash_withdraw(:login, {NEW}, :buyer, -5, 'X')",
+        "violates",
+    ),
+    "a withdrawal with the payment reference of another": (
+        "SELECT cash_withdraw(:login, ('11111111-0000-0000-0000-'"
+        " || right(:withdrawal::text, 12))::uuid, :buyer, 5, 'X')",
+        "payment_reference",
+    ),
+    "an account for clients' money by a clerk": (
+        "SELECT cash_name_bank(:clerk, 'Ghost', 'FR7630006000011234567890189')",
+        "with the right to do it",
+    ),
     "the policy": ("UPDATE accounts_approvalpolicy SET is_required = FALSE", DENIED),
     "what was done alone today": ("DELETE FROM accounts_soleamount", DENIED),
 }
@@ -370,6 +470,86 @@ MARKETS = {
         ),
         "ends for a reason",
     ),
+    "an order for the cash of another account": (
+        RESTS.replace(
+            "ARRAY[:buyer]::uuid[]",
+            "('[0:1]={' || :buyer || ',' || :stranger || '}')::uuid[]",
+        ),
+        ONE_STEP,
+    ),
+    "an order whose account has two dimensions": (
+        RESTS.replace("ARRAY[:buyer]", "ARRAY[ARRAY[:buyer]]"),
+        ONE_STEP,
+    ),
+    "an order that hides in the book": (
+        trade(
+            f"'ORDER_ACCEPTED', {NEW}, 5, 105, 'SELF_TRADE', :login",
+            new=RESTING,
+        ),
+        ONE_STEP,
+    ),
+    "an order with a reason of its own": (
+        trade(f"'ORDER_ACCEPTED', {NEW}, 5, 96, 'why', :login", new=RESTING),
+        ONE_STEP,
+    ),
+    "an order that is taken twice": (
+        trade(*[f"'ORDER_ACCEPTED', {NEW}, 5, 96, NULL, :login"] * 2, new=RESTING),
+        ONE_STEP,
+    ),
+    "an order that is counted, and not taken": (
+        trade("'ORDER_CANCELLED', :ask, NULL, NULL, 'BY_PARTNER', :login", new=RESTING),
+        ONE_STEP,
+    ),
+    "an order that is never over": (
+        trade(
+            f"'ORDER_ACCEPTED', {NEW}, 5, 96, NULL, :login",
+            new=":buyer, 0, GTD, 'infinity'",
+        ),
+        "the rule of expiry",
+    ),
+    "an order at once that rests": (
+        trade(
+            f"'ORDER_ACCEPTED', {NEW}, 5, 96, NULL, :login",
+            new=":buyer, 0, IOC, NULL",
+        ),
+        "order_rests_until_it_expires",
+    ),
+    "an order of less than nothing": (
+        trade(f"'ORDER_ACCEPTED', {NEW}, -5, 96, NULL, :login", new=RESTING),
+        "violates",
+    ),
+    "an order beyond all numbers": (
+        trade(
+            f"'ORDER_ACCEPTED', {NEW}, 9223372036854775807, 96, NULL, :login",
+            new=RESTING,
+        ),
+        "out of range|violates",
+    ),
+    "a fill without an order that came": (
+        trade("'ORDER_TRADED', :ask, 5, NULL, NULL, :login"),
+        "violates",
+    ),
+    "fees of one's own": ("SELECT trading_charge(:token, 0, now())", DENIED),
+    "a market that opens at no time": (
+        "SELECT trading_open(:fed, '22:00', '22:00', FALSE, 'infinity', 1, 1, 9999, 1,"
+        " :asker)",
+        "a time that comes",
+    ),
+    "a block of all partners by one": (
+        "SELECT trading_block(NULL, NULL, NULL, 'x', :login)",
+        "needs an active member of staff",
+    ),
+    "an order refused at no time": (
+        f"SELECT trading_keep_refused(ARRAY[{NEW}]::uuid[], ARRAY[:partner]::uuid[],"
+        " ARRAY['infinity']::timestamptz[], ARRAY['X'], ARRAY[1], ARRAY['m'],"
+        " ARRAY[:buyer]::uuid[], ARRAY[:token]::uuid[], ARRAY[NULL]::uuid[],"
+        " ARRAY[0]::smallint[], ARRAY[5], ARRAY[5], ARRAY['GTC'], ARRAY['x'])",
+        "refused at a time",
+    ),
+    "refused orders of yesterday pruned": (
+        "SELECT trading_prune_refused(1, 1000)",
+        "30 days at least",
+    ),
     "a halt by no one": (
         "SELECT trading_change_phase(:token, 'HALTED', NULL, NULL, NULL, 'why',"
         " 'ghost@example.com')",
@@ -419,6 +599,29 @@ PEOPLE = {
         status("CLOSED", ":asker", by_staff=True),
         NO_APPROVAL,
     ),
+    "a suspension of the past": (
+        status(
+            "SUSPENDED",
+            ":asker",
+            by_staff=True,
+            at="(SELECT updated_at FROM accounts_account WHERE id = :stranger)",
+        ),  # fmt: skip
+        "goes on now",
+    ),
+    "a suspension of the next minute": (
+        status(
+            "SUSPENDED",
+            ":other",
+            by_staff=False,
+            at="clock_timestamp() + interval '50 seconds'",
+        ),  # fmt: skip
+        "goes on now",
+    ),
+    "a suspension that a second person approved": (
+        status("SUSPENDED", ":asker", by_staff=True, approver=":decider"),
+        "an approver is of a closing",
+    ),
+    "an account opened before all times": (account("'-infinity'"), "has times"),
     "an account opened by INSERT": (
         "INSERT INTO accounts_account (id, partner_id, user_id, status, changes)"
         f" VALUES ({NEW}, :partner, :frozen_user, 'PENDING', 0)",
@@ -447,6 +650,32 @@ PEOPLE = {
     "a key's further scope": (
         "SELECT keys_narrow(:key, '{issuers:read,captable:read}', NULL, NULL)",
         "gets no further scope",
+    ),
+    "a key revoked in a thousand years": (
+        "SELECT keys_narrow(:key, NULL, NULL, '3000-01-01');"
+        " SELECT 1 / (SELECT count(*) FROM accounts_apikey WHERE id = :key"
+        " AND revoked_at > clock_timestamp())",
+        "division by zero",
+    ),
+    "a key moved without its secret": (
+        "SELECT 1 / accounts_move_keys(:pepper, ARRAY[:key]::uuid[], ARRAY(SELECT"
+        " secret_digest FROM accounts_apikey WHERE id = :key), ARRAY[sha256('x')])",
+        "division by zero",
+    ),
+    "a profile without a day": (
+        f"SELECT binds_decide({NEW}, :asker, :frozen_user, NULL, 'VERIFIED',"
+        " 'infinity', 'FR', 'PROFESSIONAL', 'x')",
+        "until a day",
+    ),
+    "an attestation without a day": (
+        f"SELECT binds_attest({NEW}, {OTHER}, :login, :buyer, 'VERIFIED', 'infinity',"
+        " 'FR', 'PROFESSIONAL', 'x')",
+        "until a day",
+    ),
+    "a lock of fewer than no units": (
+        f"SELECT binds_restrict({NEW}, :asker, :b, 'LOCK_UP', :token, -5, NULL, '',"
+        " 'why')",
+        "violates",
     ),
     "a key's secret": (
         "UPDATE accounts_apikey SET secret_digest = sha256('x') WHERE id = :key",
@@ -541,6 +770,38 @@ APPROVALS = {
         " :waiting, 'x', '{}', 'x')",
         "passkey",
     ),
+    "a decision without a verdict": (
+        "SELECT approvals_decide_requests(ARRAY[:request]::uuid[], :decider_id, NULL,"
+        " '')",
+        "signed with a passkey",
+    ),
+    "a decision by no one": (
+        "SELECT approvals_decide_requests(ARRAY[:request]::uuid[], NULL, TRUE, '')",
+        "with the right to decide",
+    ),
+    "a decision of one request twice": (
+        "SELECT approvals_decide_requests(ARRAY[:request, :request]::uuid[],"
+        " :asker_id, FALSE, '')",
+        "each once",
+    ),
+    "a decision of a request that there is not": (
+        "SELECT approvals_decide_requests(ARRAY[:request, NULL]::uuid[], :asker_id,"
+        " FALSE, '')",
+        "each once",
+    ),
+    "a request that never expires": (
+        f"SELECT approvals_file_request({NEW}, 'MINT', '{{}}', 'x', 'x', :asker_id,"
+        " NULL)",
+        "violates",
+    ),
+    "a passkey vouched for by no one": (
+        "SELECT passkeys_vouch(:waiting, :passkey, NULL, decode(repeat('ff', 37),"
+        " 'hex'), convert_to(json_build_object('type', 'webauthn.get', 'challenge',"
+        " translate(rtrim(encode(sha256(passkeys_digest(:waiting)), 'base64'), '='),"
+        " '+/', '-_'))::text, 'UTF8'), 'x')",
+        "Only a passkey of this person",
+    ),
+    "a passkey ended by no one": ("SELECT passkeys_revoke(:passkey, NULL)", "ends a"),
     "a request that expires in a year": (
         f"SELECT approvals_file_request({NEW}, 'MINT', '{{}}', 'x', 'x', :asker_id,"
         " now() + interval '1 year')",
@@ -603,6 +864,26 @@ EVENTS = {
         "SELECT history_note('UPDATE', 'issuers_token', :token, '{}')",
         "Triggers keep each",
     ),
+    "a line of no operation": (
+        "SELECT history_note(NULL, 'issuers_token', :token, '{}')",
+        "violates",
+    ),
+    "the history of a table of one's own": (
+        "CREATE TEMP TABLE accounts_user (id uuid);"
+        " CREATE TRIGGER x AFTER INSERT ON pg_temp.accounts_user"
+        " FOR EACH ROW EXECUTE FUNCTION history_record('', '')",
+        DENIED,
+    ),
+    "fewer requests than there were": (
+        "SELECT partnerapi_count_requests(ARRAY[:key]::uuid[], ARRAY[date_trunc("
+        "'hour', now())], ARRAY['OK'], ARRAY[-5])",
+        "violates",
+    ),
+    "requests of no hour": (
+        "SELECT partnerapi_count_requests(ARRAY[:key]::uuid[],"
+        " ARRAY['infinity']::timestamptz[], ARRAY['OK'], ARRAY[5])",
+        "in an hour",
+    ),
     "a line of the staff's log": (
         "UPDATE django_admin_log SET change_message = 'x'",
         DENIED,
@@ -623,22 +904,65 @@ EVENTS = {
         "older than 24 hours",
     ),
 }
+TRICKS = {
+    "another role": ("SET ROLE postgres", DENIED),
+    "no triggers": ("SET session_replication_role = replica", DENIED),
+    "triggers off": ("ALTER TABLE issuers_token DISABLE TRIGGER ALL", "must be owner"),
+    "a rule instead": (
+        "CREATE RULE x AS ON INSERT TO issuers_token DO INSTEAD NOTHING",
+        "must be owner",
+    ),
+    "a function of one's own": (
+        "CREATE FUNCTION public.x() RETURNS integer LANGUAGE sql AS 'SELECT 1'",
+        DENIED,
+    ),
+    "rows from a file": (
+        "COPY issuers_ledgertransaction FROM PROGRAM 'true'",
+        "must be superuser|privileges",
+    ),
+    "rows from the client": ("COPY accounts_cashhead FROM STDIN", DENIED),
+    "the numbers of accounts": (
+        "SELECT setval('accounts_cashaccount_id_seq', 1)",
+        DENIED,
+    ),
+    "a table emptied": ("TRUNCATE django_session", DENIED),
+    "the ledgers locked": (
+        "LOCK TABLE issuers_tokenledgerhead IN ACCESS EXCLUSIVE MODE",
+        DENIED,
+    ),
+    "a snapshot of before": (
+        "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+        "must be called before any query|subtransaction",
+    ),
+}
 AREAS = {
     "register": REGISTER, "cash": CASH, "markets": MARKETS, "people": PEOPLE,
-    "approvals": APPROVALS, "events": EVENTS,
+    "approvals": APPROVALS, "events": EVENTS, "tricks": TRICKS,
 }  # fmt: skip
 POSSIBLE = {
-    "Act for a partner: place, amend and cancel orders, open accounts and change their "
-    "status, request withdrawals, attest, and, for a member of its desk, set the "
-    "passkey of an invitation and issue keys within the scopes that were approved.": [
+    "Act for a partner: place, amend and cancel orders, at an instant of the last ten "
+    "minutes; open accounts, also with a past, and change their status; request "
+    "withdrawals, attest, revoke keys and, for a member of its desk, set the passkey "
+    "of an invitation and issue keys within the scopes that were approved.": [
+        account("'2020-01-01'"),
+        "SELECT keys_narrow(:key, NULL, NULL, now())",
+        "SELECT trading_block(:partner, NULL, NULL, 'x', :login)",
         trade("'ORDER_CANCELLED', :ask, NULL, NULL, 'BY_PARTNER', :login"),
         f"SELECT cash_withdraw(:login, {NEW}, :buyer, 5, 'X')",
         f"SELECT binds_attest({NEW}, {NEW}, :login, :buyer, 'VERIFIED',"
         " now() + interval '1 year', 'FR', 'PROFESSIONAL', 'x')",
     ],
     "Act for a member of staff in what that person may do alone: restrict a holder, "
-    "decide a profile, suspend an account, halt a market, cancel orders, and deliver, "
-    "book or price below the limits of the policies.": [
+    "decide a profile, suspend an account, open or halt a market, cancel orders, name "
+    "the bank account of clients' money, write a payment file, book receipts in "
+    "suspense, and deliver, book or price below the limits of the policies.": [
+        "SELECT trading_open(:fed, '22:00', '22:00', FALSE, now(), 1, 1, 9999, 1,"
+        " :asker)",
+        "SELECT cash_name_bank(:asker, 'Ghost', 'FR7630006000011234567890189')",
+        "SELECT cash_book_statement(:asker, 'x.csv', 'd', (SELECT -balance - 300"
+        " FROM accounts_cashhead WHERE cash_account_id = :bank), ARRAY['r'],"
+        " ARRAY['t'], ARRAY[-300], ARRAY['2026-01-31']::date[],"
+        " ARRAY[:suspense]::bigint[], ARRAY[NULL]::uuid[])",
         status("SUSPENDED", ":asker", by_staff=True),
         f"SELECT binds_restrict({NEW}, :asker, :b, 'FREEZE', :token, NULL, NULL, '',"
         " 'why')",
@@ -646,7 +970,8 @@ POSSIBLE = {
         " now() + interval '1 year', 'FR', 'PROFESSIONAL', 'x')",
         "SELECT cash_decide_withdrawal(:asker, :withdrawal, 'REFUSED', 'why')",
     ],
-    "File a request for one member of staff, decide it for another, and take any back. "
+    "File a request for one member of staff, decide it for another, take any back, and "
+    "end a passkey. "
     "Where a passkey decides, `verify approvals` names the decision, because its "
     "signature is not valid.": [
         f"SELECT approvals_file_request({NEW}, 'RULE', '{{}}', 'x', 'x', :asker_id,"
@@ -657,6 +982,8 @@ POSSIBLE = {
         "'type', 'webauthn.get', 'challenge', translate(rtrim(encode(sha256("
         "approvals_digest(:request, :decider_id, TRUE, '')), 'base64'), '='), '+/',"
         " '-_'))::text, 'UTF8'), 'x')",
+        "SELECT approvals_overtake(:request, 'why')",
+        "SELECT passkeys_revoke(:passkey, :asker_id)",
     ],
     "Sign anyone in, change passwords and second factors, make members of staff and "
     "give them rights. Such a person approves nothing for 24 hours, and the approvers "
@@ -693,12 +1020,32 @@ POSSIBLE = {
         " change_message, user_id) VALUES (now(), 'x', 2, 'x', :decider_id)",
     ],
     "Feed an order book from outside, with trades, and so set the price of a token "
-    "without an internal market.": [
+    "without an internal market; announce the indicative price of an auction, and keep "
+    "the price of a trade from the token.": [
+        "SELECT trading_change_phase(:token, 'CALL', NULL, NULL, NULL, '', :asker);"
+        " SELECT 1 / trading_indicate(:token, (SELECT began FROM trading_auction), 1,"
+        " 1, 1, 0)::integer",
+        trade(
+            f"{TAKE}, 5, 105, NULL, :login",
+            "'ORDER_TRADED', :ask, 5, NULL, NULL, :login",
+            new=":buyer, 0, IOC, NULL",
+        ).replace("TRUE", "FALSE"),
         "SELECT marketdata_record(:fed, 0, '{}', '{}', '{}', '{}', ARRAY[1]::bigint[],"
         " ARRAY[5]::bigint[], FALSE); SELECT marketdata_price(:fed, 'me')",
     ],
-    "Record work that was not done: jobs, e-mails, imports, exports, statements with a "
-    "key of their own, and the stored answer to an Idempotency-Key.": [
+    "Record work that was not done: jobs, e-mails, imports, exports, refused orders, "
+    "counts of requests, contract notes and invoices, statements with a key of their "
+    "own, and the stored answer to an Idempotency-Key.": [
+        "SELECT trading_issue_document(convert_to(json_build_object('kind', 'INVOICE',"
+        " 'partnerID', 'Partner|' || :partner, 'begins', '2026-09-01', 'ends',"
+        " '2026-09-30', 'number', '1', 'id', 'Document|' || gen_random_uuid(), 'fees',"
+        " json_build_object('net', 100000, 'vat', 0))::text, 'UTF8'), 'x')",
+        f"SELECT trading_keep_refused(ARRAY[{NEW}]::uuid[], ARRAY[:partner]::uuid[],"
+        " ARRAY[now()], ARRAY['X'], ARRAY[1], ARRAY['m'], ARRAY[:buyer]::uuid[],"
+        " ARRAY[:token]::uuid[], ARRAY[NULL]::uuid[], ARRAY[0]::smallint[], ARRAY[5],"
+        " ARRAY[5], ARRAY['GTC'], ARRAY['x'])",
+        "SELECT partnerapi_count_requests(ARRAY[:key]::uuid[], ARRAY[date_trunc("
+        "'hour', now())], ARRAY['OK'], ARRAY[5])",
         "INSERT INTO partnerapi_jobrun (job, started_at, seconds, result, detail)"
         " VALUES ('verify register', now(), 1, 'DONE', 'All rules hold')",
         "INSERT INTO issuers_legacyimport (id, file_name, checksum_sha256, imported_by,"

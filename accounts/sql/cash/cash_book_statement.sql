@@ -30,7 +30,8 @@ DECLARE
 BEGIN
     PERFORM accounts_read_committed();
     IF (lines = ALL (ARRAY[cardinality(texts), cardinality(amounts), cardinality(days),
-            cardinality(moved), cardinality(withdrawals)])) IS NOT TRUE THEN
+            cardinality(moved), cardinality(withdrawals)])
+        AND 'infinity' <> ALL (days) AND '-infinity' <> ALL (days)) IS NOT TRUE THEN
         RAISE EXCEPTION 'A line of a bank statement has a reference, a text, an amount, '
             'a date and an account.' USING ERRCODE = 'restrict_violation';
     END IF;

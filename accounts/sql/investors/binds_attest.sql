@@ -21,8 +21,9 @@ BEGIN
     SELECT a.user_id, p.id, p.may_attest INTO investor, attester, may_attest
     FROM accounts_account a JOIN accounts_partner p ON p.id = a.partner_id
     WHERE a.id = account AND p.login = actor;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'A partner attests of the user of an account of its own.'
+    IF NOT FOUND OR NOT isfinite(verified_until) THEN
+        RAISE EXCEPTION 'A partner attests of the user of an account of its own, until '
+            'a day or without an end.'
             USING ERRCODE = 'restrict_violation';
     END IF;
     PERFORM FROM accounts_user u WHERE u.id = investor FOR NO KEY UPDATE;

@@ -16,6 +16,10 @@ DECLARE
 BEGIN
     PERFORM accounts_read_committed();
     PERFORM accounts_staff_with(actor, 'accounts.add_investorchange');
+    IF NOT isfinite(verified_until) THEN
+        RAISE EXCEPTION 'A profile is verified until a day, or without an end.'
+            USING ERRCODE = 'restrict_violation';
+    END IF;
     PERFORM FROM accounts_user u WHERE u.id = investor FOR NO KEY UPDATE;
     PERFORM FROM issuers_ledgeraccount a
         WHERE a.user_id = investor FOR NO KEY UPDATE;

@@ -1,5 +1,6 @@
 -- Gives an API key fewer scopes or an earlier end, or revokes it, with an event of its
--- partner. What is NULL changes nothing. FALSE: the key was as narrow before.
+-- partner. What is NULL changes nothing, and a revocation is of now. FALSE: the key was
+-- as narrow before.
 -- called by: application
 -- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.keys_narrow(
@@ -20,6 +21,7 @@ BEGIN
         RAISE EXCEPTION 'A key gets no further scope. Issue another.'
             USING ERRCODE = 'restrict_violation';
     END IF;
+    revoked := CASE WHEN revoked IS NOT NULL THEN clock_timestamp() END;
     UPDATE accounts_apikey k SET scopes = coalesce(kept, k.scopes::text[]),
         expires_at = least(k.expires_at, until),
         revoked_at = coalesce(k.revoked_at, revoked)

@@ -19,8 +19,8 @@ DECLARE
     made uuid := gen_random_uuid();
 BEGIN
     SELECT * INTO k FROM accounts_passkey WHERE id = key FOR UPDATE;
-    IF NOT FOUND OR k.person_id <> signer OR k.listed_at IS NULL
-        OR k.revoked_at IS NOT NULL THEN
+    IF (k.person_id = signer AND k.listed_at IS NOT NULL AND k.revoked_at IS NULL)
+            IS NOT TRUE THEN
         RAISE EXCEPTION 'Only a passkey of this person that counts may sign.'
             USING ERRCODE = 'restrict_violation';
     END IF;

@@ -24,6 +24,18 @@ DECLARE
     used uuid;
 BEGIN
     PERFORM accounts_read_committed();
+    SELECT c.account::text INTO wrong
+    FROM unnest(accounts, statuses, by_staff, approvers, times)
+        AS c (account, status, is_staff, approver, at)
+    WHERE c.at IS NOT NULL AND (NOT isfinite(c.at) OR EXISTS (
+            SELECT FROM accounts_account a WHERE a.id = c.account))
+        OR c.approver <> '' AND (c.is_staff AND c.status = 'CLOSED') IS NOT TRUE
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'The history of a new account has times, and that of others goes '
+            'on now; an approver is of a closing by staff: account %.', wrong
+            USING ERRCODE = 'restrict_violation';
+    END IF;
     -- Rows are timed after the transaction has its id.
     PERFORM pg_current_xact_id();
     WITH opened AS (

@@ -28,13 +28,16 @@ BEGIN
     SELECT array_agg(o.issuer_id), array_agg(CASE WHEN NOT o.own THEN o.units END)
         INTO issuers, amounts
     FROM (
-        SELECT h.issuer_id, sum(f.units) AS units,
-            bool_or(delivery_is_own(h.makers::text[], approvals_person())) AS own
+        -- Of a line that is gone, who made it is not known, and it may come back.
+        SELECT t.issuer_id, sum(f.units) AS units, bool_or(coalesce(
+            delivery_is_own(h.makers::text[], approvals_person()), TRUE)) AS own
         FROM issuers_deliverystep s
-        CROSS JOIN LATERAL unnest(s.shareholder_ids, s.units) AS f (line, units)
-        JOIN issuers_legacyshareholder h ON h.id = f.line
+        CROSS JOIN LATERAL unnest(s.shareholder_ids, s.units, s.token_ids)
+            AS f (line, units, token)
+        JOIN issuers_token t ON t.id = f.token
+        LEFT JOIN issuers_legacyshareholder h ON h.id = f.line
         WHERE s.job_id = job
-        GROUP BY h.issuer_id
+        GROUP BY t.issuer_id
     ) o;
     PERFORM approvals_use_each('DELIVERY', said, issuers, amounts, NULL, NULL);
     UPDATE issuers_deliveryjob SET released_at = clock_timestamp() WHERE id = job;

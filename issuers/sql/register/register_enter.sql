@@ -153,7 +153,9 @@ BEGIN
             source_before, target_before, previous_digest, salt, private_digest)
         SELECT e.token, e.seq, e.kind, e.source, e.target, e.amount,
             coalesce(e.entered_at, at), statement_timestamp(), e.supply, e.held,
-            e.holders, e.actor, e.reason, code, e.line, e.reverses,
+            e.holders, e.actor, e.reason,
+            CASE WHEN e.kind NOT IN ('TRADE', 'LEGACY_DELIVERY') THEN code END, e.line,
+            e.reverses,
             CASE WHEN e.source_mark < 0 THEN seqs[-e.source_mark]
                 ELSE e.source_mark END,
             CASE WHEN e.target_mark < 0 THEN seqs[-e.target_mark]

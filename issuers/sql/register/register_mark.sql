@@ -1,7 +1,7 @@
 -- Marks tokens or issuers that this transaction may write to; register_instant waits
 -- for such marks.
 -- called by: marketdata_price, offerings_settle, register_history, register_keep_token,
---     register_read, register_write, trading_read
+--     register_read, register_write, trading_read, trading_settle, trading_undo
 -- locks: writers of the register (advisory, shared)
 CREATE OR REPLACE FUNCTION public.register_mark(marked uuid[])
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER

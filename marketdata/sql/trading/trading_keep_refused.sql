@@ -2,6 +2,7 @@
 -- name no account, to the row of their partner, minute and code. Sorted, so that two
 -- processes do not close a circle.
 -- called by: application
+-- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.trading_keep_refused(
     ids uuid[], partners uuid[], times timestamp with time zone[], codes text[],
     numbers bigint[], messages text[], accounts uuid[], tokens uuid[], orders uuid[],
@@ -13,6 +14,10 @@ SET search_path = pg_catalog, public, pg_temp
 AS $$
 #variable_conflict use_column
 BEGIN
+    IF 'infinity' = ANY (times) OR '-infinity' = ANY (times) THEN
+        RAISE EXCEPTION 'An order was refused at a time.'
+            USING ERRCODE = 'restrict_violation';
+    END IF;
     INSERT INTO trading_refusedorder (id, partner_id, at, code, number, message,
         account_id, token_id, order_id, side, quantity, limit_price, time_in_force,
         client_order_id)

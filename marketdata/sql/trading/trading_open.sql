@@ -27,8 +27,9 @@ BEGIN
     PERFORM accounts_staff_with(opened_by, 'trading.change_market');
     SELECT * INTO head FROM marketdata_orderbookhead
         WHERE token_id = token FOR NO KEY UPDATE;
-    IF head.source IS DISTINCT FROM 'EXTERNAL' THEN
-        RAISE EXCEPTION 'A market opens once, on a token that has an order book.'
+    IF head.source IS DISTINCT FROM 'EXTERNAL' OR NOT isfinite(begins) THEN
+        RAISE EXCEPTION 'A market opens once, on a token that has an order book, at a '
+            'time that comes.'
             USING ERRCODE = 'restrict_violation';
     END IF;
     SELECT array_agg(l.side), array_agg(l.price_cents), array_agg(0::bigint),

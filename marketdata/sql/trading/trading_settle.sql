@@ -64,6 +64,7 @@ BEGIN
         RAISE EXCEPTION 'The fills of an auction settle once they are listed, 5,000 at '
             'most at a time: %.', of_token USING ERRCODE = 'restrict_violation';
     END IF;
+    PERFORM register_mark(ARRAY[of_token]);
     SELECT h.last_seq INTO entry FROM issuers_tokenledgerhead h
         WHERE h.token_id = of_token FOR UPDATE;
     SELECT array_agg(f.buy_order_id ORDER BY f.place),

@@ -51,6 +51,7 @@ BEGIN
             'trade % of token %.', of_trade, of_token
             USING ERRCODE = 'restrict_violation';
     END IF;
+    PERFORM register_mark(ARRAY[of_token]);
     PERFORM FROM issuers_tokenledgerhead h WHERE h.token_id = of_token FOR UPDATE;
     PERFORM FROM issuers_ledgeraccount a
         WHERE a.id IN (buy.ledger_account_id, sell.ledger_account_id)

@@ -10,7 +10,7 @@
 --     issuers_ledgeraccount (FOR SHARE), issuers_tokenledgerhead (FOR UPDATE),
 --     limits of partner (advisory, not waited for),
 --     marketdata_orderbookhead (FOR NO KEY UPDATE),
---     orders of partner (advisory, shared)
+--     orders of partner (advisory, shared), writers of the register (advisory, shared)
 CREATE OR REPLACE FUNCTION public.trading_write(
     of_token uuid, judged_at timestamp with time zone, kinds text[], orders uuid[],
     messages integer[], units bigint[], limits bigint[], reasons text[], actors text[],
@@ -81,11 +81,32 @@ BEGIN
     IF cardinality(kinds) NOT BETWEEN 1 AND 5000 THEN
         RAISE EXCEPTION 'A call has 1 to 5,000 steps.' USING ERRCODE = 'restrict_violation';
     END IF;
+    -- Steps and orders are found by their places, which count from 1.
+    IF (concat(array_dims(orders), array_dims(actors))
+            = repeat(format('[1:%s]', cardinality(kinds)), 2)
+        AND concat(array_dims(accounts), array_dims(sides), array_dims(in_force),
+                array_dims(expiries), array_dims(client_ids))
+            = CASE cardinality(new_orders) WHEN 0 THEN ''
+                ELSE repeat(format('[1:%s]', cardinality(new_orders)), 5) END
+        AND (SELECT count(*) FILTER (WHERE s.kind = 'ORDER_ACCEPTED')
+                    = cardinality(new_orders)
+                AND count(DISTINCT s.id) FILTER (WHERE s.kind = 'ORDER_ACCEPTED')
+                    = cardinality(new_orders)
+                AND bool_and(coalesce(s.reason, '') = ''
+                    OR s.kind IN ('ORDER_CANCELLED', 'ORDER_EXPIRED')
+                    OR s.reason = 'OUTSIDE_BAND')
+            FROM unnest(kinds, orders, reasons) AS s (kind, id, reason))) IS NOT TRUE
+        THEN
+        RAISE EXCEPTION 'Each step has an order and who asked, each order that is taken '
+            'has one step, and only an end has a reason.'
+            USING ERRCODE = 'restrict_violation';
+    END IF;
     SELECT * INTO head FROM marketdata_orderbookhead
         WHERE token_id = of_token FOR NO KEY UPDATE;
     SELECT * INTO market FROM trading_market WHERE token_id = of_token;
     IF (head.source = 'OWN' AND judged_at >= market.last_at
-        AND judged_at >= transaction_timestamp()
+        AND judged_at >= greatest(transaction_timestamp(),
+            clock_timestamp() - interval '10 minutes')
         AND judged_at <= greatest(market.last_at, clock_timestamp())) IS NOT TRUE THEN
         RAISE EXCEPTION 'Orders are of an internal market, and judged in the '
             'transaction that writes them: %.', of_token
@@ -105,9 +126,12 @@ BEGIN
             'CALL, and end before an auction binds them: %.', of_token
             USING ERRCODE = 'restrict_violation';
     END IF;
+    -- A call that skips trading_read, too, keeps readers of an instant waiting, and a
+    -- block of orders.
+    PERFORM pg_advisory_xact_lock_shared(hashtext('writers of the register'),
+        hashtext(of_token::text));
     SELECT h.last_seq INTO entry FROM issuers_tokenledgerhead h
         WHERE h.token_id = of_token FOR UPDATE;
-    -- A call that skips trading_read, too, keeps a block of orders waiting.
     partners := ARRAY(
         SELECT a.partner_id FROM accounts_account a WHERE a.id = ANY (accounts)
         UNION SELECT o.partner_id FROM unnest(kinds, orders) AS s (kind, id)

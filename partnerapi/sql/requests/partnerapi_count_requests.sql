@@ -1,6 +1,7 @@
 -- Adds requests to the hourly counts of their keys and error codes. Sorted, so that two
 -- processes do not close a circle.
 -- called by: application
+-- raises: restrict_violation
 CREATE OR REPLACE FUNCTION public.partnerapi_count_requests(
     keys uuid[], hours timestamp with time zone[], codes text[], numbers bigint[]
 )
@@ -9,6 +10,10 @@ SET search_path = pg_catalog, public, pg_temp
 AS $$
 #variable_conflict use_column
 BEGIN
+    IF 'infinity' = ANY (hours) OR '-infinity' = ANY (hours) THEN
+        RAISE EXCEPTION 'Requests are counted in an hour.'
+            USING ERRCODE = 'restrict_violation';
+    END IF;
     INSERT INTO partnerapi_requestcount AS c (key_id, hour, code, number)
     SELECT n.key, n.hour, n.code, n.number
     FROM unnest(keys, hours, codes, numbers) AS n (key, hour, code, number)

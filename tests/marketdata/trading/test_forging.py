@@ -389,3 +389,27 @@ def test_a_call_without_a_read_waits_for_a_block_under_way(is_amended: bool):
             forger.write()
 
     assert in_threads(2, work) == []
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_undone", [False, True])
+def test_readers_of_an_instant_wait_for_a_call_without_a_read(is_undone: bool):
+    traded = Traded()
+    with transaction.atomic():
+        assert value_of(MARKS, [traded.token.pk]) == 0
+        if is_undone:
+            fetch("SELECT trading_undo(%s, 1, 'why', '', '')", [traded.token.pk], tuple)
+        else:
+            forger = Forger(traded.token)
+            forger.take(traded.buyer, BUY, 1, 90)
+            write(traded.token, forger.at, forger.steps, forger.new)
+        assert value_of(MARKS, [traded.token.pk]) == 1
+        transaction.set_rollback(True)
+
+
+MARKS = """
+    SELECT count(*) FROM pg_locks
+    WHERE pid = pg_backend_pid() AND locktype = 'advisory'
+        AND classid = (hashtext('writers of the register')::bigint & 4294967295)::oid
+        AND objid = (hashtext(%s::text)::bigint & 4294967295)::oid
+"""
