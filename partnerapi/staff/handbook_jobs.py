@@ -97,7 +97,9 @@ JOBS: Mapping[str, Job] = {
                 "The queue of attestations lists what partners stated of clients.",
                 "Open the holder's compliance page.",
                 "Compare the class and the verification with the evidence.",
-                "Approve or reject each, with a reason; the partner reads it.",
+                "Choose Verified or Refused, the country and the class, and name the "
+                "evidence.",
+                "Press Save investor profile. It settles the attestations that wait.",
                 "The profile changes at once, and the rules of tokens use it.",
             ),
         ),
@@ -229,8 +231,9 @@ JOBS: Mapping[str, Job] = {
             "accounts.file_identity",
             (
                 "A token that is not traded is edited on its page.",
-                "For a traded one, enter the token with the new symbol or ISIN.",
-                "Leave what stays.",
+                "For a traded one, open its page and press Change symbol or ISIN: both "
+                "are filled in.",
+                "Change one or both. A blank ISIN takes the ISIN away.",
                 TWO,
                 "The feed and the API use the new names at once, so warn partners.",
             ),
