@@ -16,7 +16,14 @@ from accounts.approvals.four_eyes import (
     sentence,
 )
 from accounts.approvals.models import ApprovalRequest
-from issuers.offerings.allotting import book_of, digest_of, proposed_price, shares_of
+from issuers.models.documents import Document
+from issuers.offerings.allotting import (
+    book_of,
+    digest_of,
+    proposed_price,
+    shares_now,
+    shares_of,
+)
 from issuers.offerings.drafting import OfferingTerms, terms_of
 from issuers.offerings.models import (
     BPS,
@@ -77,6 +84,13 @@ def offering_content(
             "units": units,
             "digest": digest_of(shares),
         }
+    if step == FAILED:
+        units = sum(share.units for share in shares_now(offering)[1])
+        if units >= offering.minimum_units:
+            raise OfferingRefused(
+                f"{units:,} units can be allotted, and the minimum is "
+                f"{offering.minimum_units:,}. Withdraw the offering instead."
+            )
     return of | {"was": offering.status, "reason": reason}
 
 
@@ -85,7 +99,7 @@ FROM: Mapping[str, set[str]] = {
     PRICE: {OfferingStatus.CLOSED},
     ALLOT: {OfferingStatus.CLOSED, OfferingStatus.ALLOTTED},
     WITHDRAWN: {OfferingStatus.OPEN, OfferingStatus.CLOSED, OfferingStatus.ALLOTTED},
-    FAILED: {OfferingStatus.CLOSED},
+    FAILED: {OfferingStatus.CLOSED, OfferingStatus.ALLOTTED},
 }
 """From which statuses a step leads on."""
 
@@ -225,15 +239,26 @@ def settle(offering: Offering, approval: UUID, actor: str) -> Offering:
         NotApproved, LockTimeout
     """
     ledger.treasury(offering.token.issuer)
-    with transaction.atomic():
-        execute(MARK, [actor, offering.pk, SETTLING_SECONDS])
+    with name_locked_row():
+        mark(offering, SETTLING_SECONDS, actor)
+        try:
+            with carrying([approval]):
+                return moved(SETTLE, [actor, offering.pk])
+        finally:
+            # Settled or not: orders are taken as before.
+            mark(offering, 0, actor)
+
+
+def mark(offering: Offering, seconds: int, actor: str) -> None:
+    """
+    Raises:
+        NotApproved
+    """
     try:
-        with name_locked_row(), carrying([approval]):
-            return moved(SETTLE, [actor, offering.pk])
-    finally:
-        # Settled or not: orders are taken as before.
         with transaction.atomic():
-            execute(MARK, [actor, offering.pk, 0])
+            execute(MARK, [actor, offering.pk, seconds])
+    except IntegrityError as error:
+        raise NotApproved(sentence(error)) from None
 
 
 def settlement_content(offering: Offering) -> dict[str, Any]:
@@ -304,6 +329,7 @@ class MoveOffering:
             *token_facts(offering.token),
             ("Step", "", TITLES[step]),
             *terms_rows(offering),
+            ("Documents", "", documents_text(offering)),
             ("Subscribed", "", plural(subscribed, "unit")),
         ]
         warnings = []
@@ -388,6 +414,17 @@ def terms_rows(offering: Offering) -> list[tuple[str, str, str]]:
         ("Reflection period", "", f"{terms.reflection / 86_400:g} days"),
         ("Fee", "", f"{terms.fee / 100:g} % and {terms.vat / 100:g} % VAT"),
     ]
+
+
+def documents_text(offering: Offering) -> str:
+    """Their names, each with the beginning of its SHA-256."""
+    found = Document.objects.defer("content").in_bulk(offering.documents)
+    said = [
+        f"{found[id].name} ({found[id].checksum_sha256[:12]})"
+        for id in offering.documents
+        if id in found
+    ]
+    return ", ".join(said) or "none"
 
 
 def proceeds_text(terms: OfferingTerms) -> str:

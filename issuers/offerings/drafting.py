@@ -9,8 +9,10 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from uuid_utils.compat import uuid7
 
-from issuers.models.tokens import Token
+from issuers.models.tokens import MAX_VALUE, Token
 from issuers.offerings.models import (
+    BPS,
+    MOST_REFLECTION_SECONDS,
     REFLECTION_SECONDS,
     AllotmentRule,
     Offering,
@@ -81,8 +83,7 @@ def draft(
     Raises:
         TermsRefused
     """
-    if not has_its_prices(terms):
-        raise TermsRefused(f"Not drafted: {CONTRADICTIONS[OF_PRICES]}.")
+    check_numbers(terms)
     drafted: Offering
     arguments = [actor, offering or uuid7(), token.pk, json.dumps(terms.content())]
     try:
@@ -97,20 +98,39 @@ def draft(
     return drafted
 
 
-def has_its_prices(terms: OfferingTerms) -> bool:
-    """Whether the terms have a price, or the bounds of a book, as their rule needs."""
-    limits = [terms.floor, terms.cap]
-    if terms.rule == AllotmentRule.BOOK:
-        return terms.price is None and None not in limits
-    return terms.price is not None and limits == [None, None]
+def check_numbers(terms: OfferingTerms) -> None:
+    """
+    Raises:
+        TermsRefused: a number is out of its bounds; the message names it.
+    """
+    for name, (said, least, most) in BOUNDS.items():
+        number = getattr(terms, name)
+        if number is not None and not least <= number <= most:
+            raise TermsRefused(
+                f"Not drafted: {said} is {number:,}; it is from {least:,} to {most:,}."
+            )
 
 
-OF_PRICES = "offering_price_is_fixed_or_from_a_book"
+BOUNDS: Mapping[str, tuple[str, int, int]] = {
+    "price": ("the price of a unit", 1, MAX_VALUE),
+    "floor": ("the lowest limit", 1, MAX_VALUE),
+    "cap": ("the highest limit", 1, MAX_VALUE),
+    "maximum": ("the number of units", 1, MAX_VALUE),
+    "minimum": ("the minimum", 1, MAX_VALUE),
+    "smallest": ("the smallest subscription", 1, MAX_VALUE),
+    "largest": ("the largest subscription", 1, MAX_VALUE),
+    "reflection": ("the reflection period in seconds", 0, MOST_REFLECTION_SECONDS),
+    "fee": ("the fee", 0, BPS),
+    "vat": ("the value added tax", 0, BPS),
+}
+"""Of terms: what each number is, its least and its most."""
+OF_PRICES = (
+    "one price from the book needs its lowest and its highest limit, and no price; any "
+    "other allotment needs a price, and no limits"
+)
 CONTRADICTIONS: Mapping[str, str] = {
-    OF_PRICES: (
-        "one price from the book needs its lowest and its highest limit, and no price; "
-        "any other allotment needs a price, and no limits"
-    ),
+    "offering_has_its_prices": OF_PRICES,
+    "offering_price_is_fixed_or_from_a_book": OF_PRICES,
     "offering_minimum_is_within_its_maximum": (
         "the minimum is more than the units offered"
     ),

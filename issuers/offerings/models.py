@@ -26,6 +26,7 @@ from partnerapi.core.lengths import ACTOR_LENGTH, REASON_LENGTH
 
 REFLECTION_SECONDS = 4 * 24 * 60 * 60
 """Regulation (EU) 2020/1503, article 22: four calendar days."""
+MOST_REFLECTION_SECONDS = 365 * 24 * 60 * 60
 BPS = 10_000
 MOST_DOCUMENTS = 20
 """That an offering names; `offerings_draft` keeps it."""
@@ -149,6 +150,12 @@ class Offering(models.Model):
                 ),
             ),
             check(
+                "offering_has_its_prices",
+                Q(rule__in=["FIRST_COME", "PRO_RATA"], price__isnull=False)
+                | Q(rule="BOOK", price_floor__isnull=False, price_cap__isnull=False)
+                & (Q(price__isnull=True) | ~Q(status__in=["DRAFT", "OPEN"])),
+            ),
+            check(
                 "offering_minimum_is_within_its_maximum",
                 Q(minimum_units__gte=1, maximum_units__gte=F("minimum_units")),
             ),
@@ -172,7 +179,10 @@ class Offering(models.Model):
             ),
             check(
                 "offering_reflection_is_within_a_year",
-                Q(reflection_seconds__gte=0, reflection_seconds__lte=31_536_000),
+                Q(
+                    reflection_seconds__gte=0,
+                    reflection_seconds__lte=MOST_REFLECTION_SECONDS,
+                ),
             ),
             models.UniqueConstraint(
                 fields=["token"],

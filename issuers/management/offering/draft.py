@@ -17,12 +17,16 @@ from partnerapi.core.commands import DRY_RUN
 
 
 def instant(text: str) -> datetime:
-    """An instant; without an offset, UTC."""
+    """An instant in UTC; without an offset, it is in UTC already."""
     try:
         at = datetime.fromisoformat(text)
+        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
     except ValueError:
         raise ArgumentTypeError(f"{text!r} is not 2027-01-31T09:00") from None
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
+    except OverflowError:
+        raise ArgumentTypeError(
+            f"{text} is before the year 1 or beyond the year 9999, UTC"
+        ) from None
 
 
 class Command(RegisterCommand):

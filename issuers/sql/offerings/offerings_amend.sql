@@ -3,7 +3,8 @@
 -- a higher limit get a new place and, with it, a new period.
 -- called by: application
 -- raises: restrict_violation
--- locks: accounts_account (FOR SHARE), issuers_offering (FOR SHARE)
+-- locks: accounts_account (FOR SHARE), accounts_cashhead (FOR NO KEY UPDATE),
+--     issuers_offering (FOR SHARE)
 CREATE OR REPLACE FUNCTION public.offerings_amend(
     asker text, subscription uuid, expected integer, units bigint, cents bigint,
     at timestamp with time zone
@@ -25,11 +26,12 @@ BEGIN
         WHERE o.id = before.offering_id FOR SHARE;
     SELECT * INTO account FROM accounts_account a
         WHERE a.id = before.account_id FOR SHARE;
-    UPDATE accounts_cashhead h
-        SET reserved = h.reserved + units * cents - s.quantity * s.limit_price
-    FROM issuers_subscription s
-    WHERE s.id = subscription AND h.cash_account_id = s.cash_account_id;
+    PERFORM FROM accounts_cashhead h
+        WHERE h.cash_account_id = before.cash_account_id FOR NO KEY UPDATE;
     SELECT * INTO before FROM issuers_subscription s WHERE s.id = subscription;
+    UPDATE accounts_cashhead h SET reserved = h.reserved + units * cents
+            - before.quantity * before.limit_price
+        WHERE h.cash_account_id = before.cash_account_id;
     PERFORM offerings_judge(asker, offering, account, before.ledger_account_id, units,
         cents, at);
     IF (before.status = 'ACTIVE' AND before.version = expected

@@ -19,7 +19,7 @@ BEGIN
         WHERE o.id = of_offering FOR NO KEY UPDATE;
     IF (becomes = 'WITHDRAWN' AND offering.status IN ('DRAFT', 'OPEN', 'CLOSED',
                 'ALLOTTED')
-            OR becomes = 'FAILED' AND offering.status = 'CLOSED') IS NOT TRUE THEN
+            OR becomes = 'FAILED' AND offering.status IN ('CLOSED', 'ALLOTTED')) IS NOT TRUE THEN
         RAISE EXCEPTION 'An offering that is % does not become %.', offering.status,
             becomes USING ERRCODE = 'restrict_violation';
     END IF;

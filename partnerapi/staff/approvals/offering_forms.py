@@ -23,7 +23,7 @@ from issuers.offerings.models import (
     OfferingStatus,
 )
 from issuers.offerings.paying import payout_content, payout_title
-from partnerapi.core.form_fields import EurosField
+from partnerapi.core.form_fields import CENT, EurosField
 from partnerapi.staff.approvals.asking import AskForm
 from partnerapi.staff.picking import Picker
 
@@ -38,7 +38,7 @@ class OfferingForm(AskForm):
     )
     step = forms.ChoiceField(label="Step", choices=[*TITLES.items()])
     price = EurosField(
-        label="Price, €", min_value=0, max_digits=14, required=False,
+        label="Price, €", min_value=CENT, max_digits=14, required=False,
         help_text="Of a unit, for the price of an offering with a book.",
     )  # fmt: skip
 
@@ -78,7 +78,7 @@ class PayoutForm(AskForm):
     issuer = forms.CharField(
         label="Issuer", max_length=100, help_text="Slug", widget=Picker("issuer")
     )
-    amount = EurosField(label="Amount, €", min_value=0, max_digits=14)
+    amount = EurosField(label="Amount, €", min_value=CENT, max_digits=14)
     payee = forms.CharField(label="Payee", max_length=70)
     iban = forms.CharField(label="IBAN", max_length=42)
 

@@ -2,16 +2,18 @@
 
 import io
 import json
+import re
 import zipfile
 from collections.abc import Callable
 from datetime import date
 from itertools import chain
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
@@ -22,10 +24,11 @@ from accounts.people.models import User
 from issuers.compliance.restrictions import Terms, restrict
 from issuers.models import Document, Issuer, Token
 from issuers.offerings import deciding
-from issuers.offerings.drafting import draft
+from issuers.offerings.drafting import DRAFT, TermsRefused, draft
 from issuers.offerings.models import Offering
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Kind
+from partnerapi.core.database import execute
 from partnerapi.sandbox.data.approvals import ASKER, DECIDER, colleague
 from tests.accounts.money import carry, deposit, head_of
 from tests.approved import approved_record, approved_rule, asker, desk
@@ -39,6 +42,7 @@ from tests.issuers.offerings.offerings import (
     terms,
 )
 from tests.marketdata.trading.trading import new_clients
+from tests.owner import tamper
 from tests.pictures import picture_bytes
 from tests.staff.test_asking import member
 from tests.typing_in import give_password, typing
@@ -216,6 +220,52 @@ def test_terms_that_contradict_each_other_are_not_drafted():
         run("show", str(UUID(int=0)))
 
 
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        (
+            ("--price", "0"),
+            "the price of a unit is 0; it is from 1 to 9,223,372,036,854",
+        ),
+        (("--price", str(2**63)), "the price of a unit is 9,223,372,036,854,775,808"),
+        (("--minimum", "0"), "the minimum is 0; it is from 1 to 9,223"),
+        (("--smallest", "0"), "the smallest subscription is 0"),
+        (("--largest", str(2**63)), "the largest subscription is 9,223"),
+        (
+            ("--reflection", "31536001"),
+            "seconds is 31,536,001; it is from 0 to 31,536,",
+        ),
+        (("--fee", "10001"), "the fee is 10,001; it is from 0 to 10,000"),
+        (("--vat", str(2**63)), "the value added tax is 9,223"),
+        (("--closes", "9999-12-31T23:59:59-12:00"), "beyond the year 9999"),
+    ],
+)
+def test_a_number_out_of_its_bounds_is_not_drafted(more: tuple[str, ...], why: str):
+    with pytest.raises(CommandError, match=re.escape(why)):
+        drafted(new_token(), "--price", "1000", *more)
+
+
+@pytest.mark.parametrize(
+    "prices",
+    [
+        {"price": None},
+        {"price": None, "rule": "BOOK", "floor": 5},
+        {"price": None, "rule": "BOOK", "cap": 5},
+        {"price": 5, "rule": "BOOK", "floor": 5, "cap": 5},
+    ],
+)
+def test_no_draft_lacks_its_prices(prices: dict[str, Any]):
+    with pytest.raises(TermsRefused, match="one price from the book needs"):
+        draft(new_token(), terms(**prices), asker())
+    content = json.dumps(terms(**prices).content())
+    arguments = [asker(), uuid4(), new_token().pk, content]
+    with (
+        pytest.raises(IntegrityError, match="offering_has_its_prices"),
+        transaction.atomic(),
+    ):
+        execute(DRAFT, arguments)
+
+
 def test_the_page_shows_the_book_and_who_would_be_refused():
     offering = opened(minimum=1)
     accounts = new_clients(2)
@@ -246,6 +296,59 @@ def test_the_page_of_more_subscriptions_needs_no_more_queries():
         assert str(account) in answer.content.decode()
         counts.append(len(captured))
     assert counts[1] == counts[2]
+
+
+def test_who_may_not_settle_any_more_reads_why():
+    offering = opened()
+    [account] = new_clients(1)
+    deposit(account, 100_000)
+    subscribe(offering, account, 50)
+    allot(close(offering))
+    ana: Client = member("ana", "view_offering", "file_settlement")
+    ask = {"offering": str(offering.pk), "reason": "Now"}
+    assert ana.post("/admin/ask/settlement/", ask).status_code == 302
+    request = ApprovalRequest.objects.get(kind="SETTLEMENT")
+    decide(request, colleague(DECIDER), is_approved=True)
+    person = User.objects.get(email="ana@staff.example")
+    right = Permission.objects.get(codename="file_settlement")
+    tamper(
+        "DELETE FROM accounts_user_user_permissions"
+        f" WHERE user_id = '{person.pk}' AND permission_id = {right.pk}"
+    )
+    answer = ana.post(f"/admin/offering/{offering.pk}/")
+    assert answer.status_code == 400
+    assert "with the right to do it: file_settlement" in answer.context["problem"]
+    with pytest.raises(CommandError, match="right to do it.* Nothing was settled"):
+        run(
+            "settle", str(offering.pk), "--staff", person.email or "",
+            "--approval", str(request.pk),
+        )  # fmt: skip
+    assert head_of(account) == (100_000, 50_000)
+
+
+def test_an_issuer_is_paid_no_zero():
+    offering = opened()
+    ana: Client = member("ana", "file_payout")
+    asked = {
+        "issuer": offering.token.issuer.slug, "amount": "0", "payee": "Lumarelle SA",
+        "iban": "FR7630006000011234567890189", "reason": "Now",
+    }  # fmt: skip
+    answer = ana.post("/admin/ask/payout/", asked)
+    assert "greater than or equal to 0.01" in answer.content.decode()
+    assert not ApprovalRequest.objects.filter(kind="PAYOUT").exists()
+
+
+def test_who_approves_an_opening_reads_its_documents():
+    file = Document.objects.new_document("terms.png", picture_bytes())
+    file.save()
+    offering = draft(new_token(), terms(documents=(file.pk,)), asker())
+    ana: Client = member("ana", "view_offering", "file_offering")
+    asked = {"offering": str(offering.pk), "step": "OPEN", "reason": "Board"}
+    assert ana.post("/admin/ask/offering/", asked).status_code == 302
+    request = ApprovalRequest.objects.get(kind="OFFERING")
+    bob: Client = member("bob", "view_approvalrequest", "decide_offering")
+    page = bob.get(f"/admin/accounts/approvalrequest/{request.pk}/change/")
+    assert f"terms.png ({file.checksum_sha256[:12]})" in page.content.decode()
 
 
 def test_the_requester_settles_on_the_page():

@@ -3,11 +3,12 @@
 import random
 from collections import defaultdict
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 
 from accounts.accounts.models import Account
 from accounts.cash.models import Withdrawal
@@ -18,10 +19,10 @@ from issuers.offerings.models import Offering, Subscription
 from issuers.offerings.verification import INVARIANTS
 from marketdata.trading import market
 from marketdata.trading.verification import INVARIANTS as OF_MARKETS
-from partnerapi.core.database import rows_of
+from partnerapi.core.database import execute, rows_of
 from partnerapi.core.errors import PartnerAPIError
 from partnerapi.core.invariants import check_invariants
-from tests.accounts.money import deposit
+from tests.accounts.money import deposit, head_of
 from tests.approved import asker
 from tests.issuers.offerings.offerings import (
     allot,
@@ -35,6 +36,7 @@ from tests.issuers.offerings.offerings import (
 from tests.marketdata.trading.trading import buy, new_clients, new_market, place
 from tests.owner import as_committed
 from tests.tiers import count
+from tests.waiting import until_waiting_for_a_lock
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -166,3 +168,34 @@ def test_reserved_cash_is_that_of_orders_withdrawals_and_subscriptions():
     as_committed()
     findings = check_invariants(INVARIANTS + OF_MARKETS)
     assert [finding.rule for finding in findings if finding.breaches] == []
+
+
+@pytest.mark.usefixtures("patient_locks", "one_person")
+def test_amendments_at_once_reserve_what_the_last_one_says():
+    """Also of a caller that does not lock before it amends."""
+    offering = opened()
+    [account] = new_clients(1)
+    deposit(account, 1_000_000)
+    made = subscribe(offering, account, 10)
+    login = account.partner.login
+
+    def amend(version: int, units: int) -> None:
+        with transaction.atomic():
+            execute(BLIND_AMENDMENT, [login, made.pk, version, units, 1_000])
+
+    def amends_after() -> None:
+        try:
+            amend(2, 30)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            amend(1, 20)
+            waits = pool.submit(amends_after)
+            until_waiting_for_a_lock()
+        waits.result()
+    assert head_of(account) == (1_000_000, 30_000)
+
+
+BLIND_AMENDMENT = "SELECT offerings_amend(%s, %s, %s, %s, %s, clock_timestamp())"

@@ -228,6 +228,29 @@ def test_an_offering_that_misses_its_minimum_only_releases():
     assert breaches() == []
 
 
+def test_an_allotment_that_can_no_longer_reach_the_minimum_fails():
+    offering = opened(minimum=60)
+    accounts = clients(100_000, 100_000)
+    for account in accounts:
+        subscribe(offering, account, 50)
+    close(offering)
+    with pytest.raises(OfferingRefused, match=r"100 units can be allotted.* Withdraw"):
+        deciding.offering_content(offering, deciding.FAILED)
+    allot(offering)
+    accounts[1].change_status("SUSPENDED", desk(), None)
+    offering.refresh_from_db()
+    with pytest.raises(OfferingRefused, match="End it as failed"):
+        deciding.offering_content(offering, deciding.ALLOT)
+    step(offering, deciding.FAILED, reason="A suspended account")
+    offering.refresh_from_db()
+    assert (offering.status, offering.status_reason) == (
+        "FAILED",
+        "A suspended account",
+    )
+    assert [head_of(account) for account in accounts] == [(100_000, 0)] * 2
+    assert breaches() == []
+
+
 @pytest.mark.parametrize("status", ["OPEN", "CLOSED", "ALLOTTED"])
 def test_two_people_withdraw_an_offering_until_it_settles(status: str):
     offering = opened()
@@ -397,7 +420,16 @@ def test_orders_of_investors_are_refused_at_once_while_their_offering_settles():
     offering, account = ready()
     market = new_market()
     [other] = clients(100_000)
-    execute("SELECT offerings_mark(%s, %s, 30)", [asker(), offering.pk])
+    marking = "SELECT offerings_mark(%s, %s, 30)", [asker(), offering.pk]
+    with (
+        pytest.raises(IntegrityError, match="settlement that two people approved"),
+        transaction.atomic(),
+    ):
+        execute(*marking)
+    place(market, buy(account, 1, 100))
+    content = deciding.settlement_content(offering)
+    file_and_approve(ApprovalKind.SETTLEMENT, content)
+    execute(*marking)
     with pytest.raises(NotNow) as refused:
         place(market, buy(account, 1, 100))
     assert 1 <= refused.value.details["retryAfter"] <= 30
@@ -410,7 +442,11 @@ def test_orders_of_investors_are_refused_at_once_while_their_offering_settles():
 
 def test_a_settlement_that_is_refused_changes_nothing_and_ends_its_mark():
     offering, account = ready()
-    with pytest.raises(NotApproved):
+    with pytest.raises(NotApproved, match="settlement that two people approved"):
+        deciding.settle(offering, uuid.uuid4(), asker())
+    content = deciding.settlement_content(offering)
+    file_and_approve(ApprovalKind.SETTLEMENT, content)
+    with pytest.raises(NotApproved, match="needs an approval by a second person"):
         deciding.settle(offering, uuid.uuid4(), asker())
     offering.refresh_from_db()
     assert (offering.status, offering.settling_until) == ("ALLOTTED", None)
