@@ -244,11 +244,13 @@ def check_open(seen: Seen) -> None:
     if offering.status != OfferingStatus.OPEN or not (
         offering.opens_at <= seen.at < offering.closes_at
     ):
+        opens, closes = to_rfc3339(offering.opens_at), to_rfc3339(offering.closes_at)
         raise OfferingNotOpen(
-            "The offering takes no subscription now.",
+            f"The offering is {offering.status}; it takes subscriptions while it is "
+            f"OPEN, from {opens} to {closes}.",
             status=offering.status,
-            opensAt=to_rfc3339(offering.opens_at),
-            closesAt=to_rfc3339(offering.closes_at),
+            opensAt=opens,
+            closesAt=closes,
         )
 
 
@@ -268,8 +270,9 @@ def check(seen: Seen, terms: Terms) -> None:
         )
     floor, cap = offering.prices
     if not floor <= terms.limit <= cap:
+        must = f"between {floor:,} and {cap:,}" if floor < cap else f"{floor:,}"
         raise PriceOutsideBand(
-            f"The limit price must be between {floor:,} and {cap:,} cents.",
+            f"The limit price must be {must} cents.",
             floor=floor,
             cap=cap,
         )

@@ -104,7 +104,7 @@ APPLICATION: Mapping[str, str] = {
     "issuers_deliveryjob": "SELECT, UPDATE (position, delivered, skipped, refused,"
     " finished_at, handed_over_at, resumed_by, tried_at, held)",
     "issuers_deliverystep": "SELECT, UPDATE (refusals, skipped_ids)",
-    "issuers_document": ALL,
+    "issuers_document": "SELECT, INSERT, UPDATE (served_at), DELETE",
     "issuers_entrykind": READ,
     "issuers_erasure": READ,
     "issuers_event": READ,

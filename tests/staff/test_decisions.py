@@ -45,7 +45,7 @@ from tests.accounts.money import (
     new_partner,
     reference_of,
 )
-from tests.approved import asker
+from tests.approved import approved_rule, asker
 from tests.approved import desk as officer
 from tests.characters import World
 from tests.issuers.offerings import offerings
@@ -268,7 +268,9 @@ def offering_withdrawn(world: World, ana: Client) -> ApprovalRequest:
 
 
 def offering_failed(world: World, ana: Client) -> ApprovalRequest:
-    return step(ana, offerings.close(subscribed()), "FAILED")
+    offering = offerings.close(subscribed())
+    approved_rule(offering.token, "MAX_BALANCE", {"units": 9})
+    return step(ana, offering, "FAILED")
 
 
 def allotted() -> Offering:

@@ -2,12 +2,14 @@
 
 import time
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 from django.utils import timezone
 
 from accounts.accounts.models import Account
 from accounts.approvals.models import ApprovalKind
-from issuers.models import Token
+from issuers.exports.documents import document
+from issuers.models import Document, Token
 from issuers.offerings import deciding, subscriptions
 from issuers.offerings.drafting import OfferingTerms, draft
 from issuers.offerings.models import REFLECTION_SECONDS, Offering, UnitSource
@@ -38,13 +40,34 @@ def make_offerings() -> bool:
     tokens = Token.objects.in_bulk([OPEN_SYMBOL, SETTLED_SYMBOL], field_name="symbol")
     if len(tokens) < 2 or not shown:
         return False
-    open_one(tokens[OPEN_SYMBOL], CLOSES)
+    token = tokens[OPEN_SYMBOL]
+    open_one(token, CLOSES, documents=(information_sheet(token).pk,))
     sell(tokens[SETTLED_SYMBOL], shown)
     return True
 
 
+def information_sheet(token: Token) -> Document:
+    """What the issuer publishes with its offering: the same bytes in every sandbox."""
+    facts = [
+        ("Company", str(token.issuer)),
+        ("Token", token.symbol),
+        ("Units", f"{INVESTORS:,} to {UNITS:,}"),
+        ("Closes", f"{CLOSES:%Y-%m-%d %H:%M} UTC"),
+        ("Note", "A fictional company. The sandbox sells nothing."),
+    ]
+    content = document(f"Key investment information: {token.symbol}", facts, [])
+    sheet = Document.objects.new_document(f"{token.symbol}-information.pdf", content)
+    sheet.pk, sheet.created_at = derived_uuid7(OPENING, sheet.name), OPENING
+    # A sandbox whose offerings were removed has it.
+    Document.objects.bulk_create([sheet], ignore_conflicts=True)
+    return sheet
+
+
 def open_one(
-    token: Token, closes: datetime, reflection: int = REFLECTION_SECONDS
+    token: Token,
+    closes: datetime,
+    reflection: int = REFLECTION_SECONDS,
+    documents: tuple[UUID, ...] = (),
 ) -> Offering:
     terms = OfferingTerms(
         price=token.ledger_head.price_cents or 1_000,
@@ -56,6 +79,7 @@ def open_one(
         reflection=reflection,
         fee=150,
         vat=2_000,
+        documents=documents,
     )
     id = derived_uuid7(OPENING, f"offering {token.symbol}")
     actor = colleague(ASKER).email or ""

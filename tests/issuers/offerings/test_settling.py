@@ -361,6 +361,7 @@ def test_a_lone_insider_moves_no_offering():
         "INSERT INTO issuers_subscription DEFAULT VALUES",
         "UPDATE issuers_offering SET status = 'SETTLED'",
         "UPDATE issuers_subscription SET quantity = 1",
+        "UPDATE issuers_document SET name = 'another.pdf'",
     ):
         with (
             pytest.raises(ProgrammingError, match="permission denied"),

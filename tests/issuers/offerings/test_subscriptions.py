@@ -192,8 +192,18 @@ def test_what_an_offering_does_not_take_is_refused(
     if code == "BAD_USER_INPUT":
         assert checked.code == code
     else:
-        assert checked.data["checkSubscription"]["code"] == code
+        found = checked.data["checkSubscription"]
+        assert found["code"] == code
+        assert MESSAGES[code] in found["message"]
     assert head_of(account) == (100_000, 0)
+
+
+MESSAGES = {
+    "TICKET_SIZE": "Subscribe to",
+    "PRICE_OUTSIDE_BAND": "must be 1,000 cents.",
+    "INSUFFICIENT_FUNDS": "100,000 cents available; it needs 102,000.",
+    "OFFERING_NOT_OPEN": "is OPEN; it takes subscriptions while it is OPEN, from ",
+}
 
 
 def test_a_rule_of_the_token_refuses_a_subscription(
