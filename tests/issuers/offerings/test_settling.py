@@ -479,7 +479,7 @@ def test_a_token_stays_on_the_primary_market_while_it_is_offered():
     ):
         Token.objects.filter(pk=token.pk).update(market_type="SECONDARY_MARKET")
     opening = ("market", "open-secondary", token.symbol, "--staff", asker())
-    with pytest.raises(CommandError, match="offering under way; nothing was written"):
+    with pytest.raises(CommandError, match="offering under way. Nothing was written"):
         call_command(*opening, "--reason", "Early")
     settle(offering)
     said = StringIO()
