@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0084_offerings'),
+        ('accounts', '0083_offerings'),
         ('issuers', '0098_reason_codes_are_validated'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

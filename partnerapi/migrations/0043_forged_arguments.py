@@ -44,9 +44,9 @@ REVOKE ALL ON FUNCTION public.partnerapi_count_requests(uuid[], timestamp with t
 class Migration(migrations.Migration):
     dependencies = [
         ("partnerapi", "0042_exports_of_documents_are_validated"),
-        ("accounts", "0092_forged_arguments"),
-        ("issuers", "0104_forged_arguments"),
-        ("trading", "0050_forged_arguments"),
+        ("accounts", "0087_fees_offerings_approvals"),
+        ("issuers", "0105_erasures_offerings_writers"),
+        ("trading", "0046_fees_parameters_auctions"),
     ]
 
     operations = [migrations.RunSQL(FORWARD, BACKWARD)]

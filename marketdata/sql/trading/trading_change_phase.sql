@@ -144,9 +144,9 @@ BEGIN
             END IF;
             RETURN;
         ELSIF wanted = 'CONTINUOUS' THEN
-            -- The call of a fixing begins five minutes before it.
-            follows_at := trading_fixing(market.fixings, changed_at + interval '5 min',
-                closes_at) - interval '5 min';
+            -- The call of a fixing begins five minutes before it, or now if it is later.
+            follows_at := greatest(fixing - interval '5 min',
+                CASE WHEN fixing IS NOT NULL THEN changed_at END);
             follows := CASE WHEN follows_at IS NULL THEN 'CLOSED' ELSE 'CALL' END;
             follows_at := coalesce(follows_at, closes_at);
         ELSIF wanted = 'CLOSED' THEN

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0082_approvals_of_parameters'),
+        ('accounts', '0081_approvals_of_parameters'),
         ('issuers', '0095_auction_events'),
         ("trading", "0035_market_parameters"),
     ]

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0081_approvals_of_erasures'),
+        ('accounts', '0080_approvals_of_erasures'),
         ('issuers', '0093_erasures'),
         ("trading", "0038_phase_call_is_validated"),
     ]

@@ -131,6 +131,27 @@ def test_a_continuous_market_with_fixings_calls_five_minutes_before(two: Two):
     assert breaches() == []
 
 
+def test_a_call_that_ends_just_before_a_fixing_does_not_pass_it_by(two: Two):
+    trade_by(two.token, "BOTH", 0.2, 1)
+    placed(two.token, sell(two.seller, 4, 115))
+    placed(two.token, buy(two.buyer, 4, 116))
+    fixing = f"ARRAY['{around(0.06)}'::time]"
+    tamper(
+        f"UPDATE trading_marketparameters SET fixings = {fixing} WHERE model = 'BOTH'",
+        f"UPDATE trading_market SET fixings = {fixing}",
+    )
+    end_call(two.token)
+    market = Market.objects.get(token=two.token)
+    assert (market.phase, market.next_phase) == ("CONTINUOUS", "CALL")
+    assert market.next_phase_at == market.phase_since
+    assert phases.move_due() == 1
+    market.refresh_from_db()
+    assert market.phase == "CALL"
+    assert market.next_phase_at
+    assert market.next_phase_at - market.phase_since < timedelta(minutes=4.5)
+    assert breaches() == []
+
+
 def test_a_session_that_ended_before_its_call_began_closes_the_market(two: Two):
     trade_by(two.token, "BOTH", 1)
     order = placed(two.token, sell(two.seller, 4, 98, time_in_force="DAY"))

@@ -1,4 +1,4 @@
-"""Fees, blocks, parameters, auctions, offerings and documents, in functions."""
+"""Fees, blocks, limits, parameters, auctions and trading at last, in functions."""
 
 from django.db import migrations
 
@@ -73,7 +73,8 @@ BEGIN
         holidays = p.holidays, tick_cents = p.tick_cents, tick_floors = p.tick_floors,
         tick_steps = p.tick_steps, lot_units = p.lot_units, collar_bps = p.collar_bps,
         dynamic_band_bps = p.dynamic_band_bps, model = p.model, fixings = p.fixings,
-        most_value = p.most_value, most_units = p.most_units
+        at_last_minutes = p.at_last_minutes, most_value = p.most_value,
+        most_units = p.most_units
     FROM (SELECT * FROM trading_marketparameters x
         WHERE x.token_id = of_token AND x.valid_from <= at
         ORDER BY x.valid_from DESC, x.id DESC LIMIT 1) p
@@ -170,6 +171,7 @@ BEGIN
     IF NOT coalesce(CASE market.phase
             WHEN 'CLOSED' THEN wanted IN ('CALL', 'CONTINUOUS', 'HALTED')
             WHEN 'CALL' THEN wanted IN ('CALL', 'CONTINUOUS', 'CLOSED', 'HALTED')
+            WHEN 'AT_LAST' THEN wanted IN ('CALL', 'CONTINUOUS', 'CLOSED', 'HALTED')
             WHEN 'CONTINUOUS' THEN wanted IN ('CALL', 'CLOSED', 'HALTED')
             WHEN 'HALTED' THEN wanted IN ('CALL', 'CLOSED') END, FALSE)
         THEN
@@ -247,6 +249,19 @@ BEGIN
         END IF;
         -- One of the model's; staff and interruptions begin calls of their own.
         fixing := trading_fixing(market.fixings, changed_at, closes_at);
+        IF auction.price IS NOT NULL AND (market.model = 'FIXING'
+                OR auction.lowest IS NULL AND EXISTS (
+                    SELECT FROM trading_orderevent e WHERE e.token_id = token
+                        AND e.number = auction.began AND e.actor = 'market')) THEN
+            follows_at := least(
+                changed_at + make_interval(mins => market.at_last_minutes),
+                market.session_ends_at, fixing - interval '5 min');
+            IF follows_at > changed_at THEN
+                follows := CASE follows_at WHEN market.session_ends_at THEN 'CLOSED'
+                    WHEN fixing - interval '5 min' THEN 'CALL' ELSE wanted END;
+                wanted := 'AT_LAST';
+            END IF;
+        END IF;
         IF wanted = 'CALL' THEN
             PERFORM trading_call(token, changed_at, CASE
                 WHEN market.model = 'FIXING' OR market.model = 'BOTH'
@@ -258,12 +273,12 @@ BEGIN
             END IF;
             RETURN;
         ELSIF wanted = 'CONTINUOUS' THEN
-            -- The call of a fixing begins five minutes before it.
-            follows_at := trading_fixing(market.fixings, changed_at + interval '5 min',
-                closes_at) - interval '5 min';
+            -- The call of a fixing begins five minutes before it, or now if it is later.
+            follows_at := greatest(fixing - interval '5 min',
+                CASE WHEN fixing IS NOT NULL THEN changed_at END);
             follows := CASE WHEN follows_at IS NULL THEN 'CLOSED' ELSE 'CALL' END;
             follows_at := coalesce(follows_at, closes_at);
-        ELSE
+        ELSIF wanted = 'CLOSED' THEN
             -- After the last fixing of a session the next one opens.
             IF opens_now AND market.model = 'FIXING' AND fixing IS NULL THEN
                 SELECT s.opens_at INTO opens_at
@@ -285,9 +300,11 @@ BEGIN
     END IF;
     UPDATE trading_market SET phase = wanted, phase_since = changed_at,
         next_phase = follows, next_phase_at = follows_at,
-        session_ends_at = CASE wanted WHEN 'CONTINUOUS' THEN closes_at END,
-        last_price = CASE wanted WHEN 'CONTINUOUS' THEN refers_to ELSE last_price END,
-        reference_price = CASE wanted WHEN 'CONTINUOUS' THEN refers_to
+        session_ends_at = CASE wanted WHEN 'CONTINUOUS' THEN closes_at
+            WHEN 'AT_LAST' THEN session_ends_at END,
+        last_price = CASE WHEN wanted IN ('AT_LAST', 'CONTINUOUS') THEN refers_to
+            ELSE last_price END,
+        reference_price = CASE WHEN wanted IN ('AT_LAST', 'CONTINUOUS') THEN refers_to
             ELSE reference_price END,
         halt_reason = CASE wanted WHEN 'HALTED' THEN why ELSE '' END,
         last_event = last_event + 1, last_phase_event = last_event + 1,
@@ -670,6 +687,25 @@ BEGIN
     RETURN div(20000 * total + 10000 + vat, 20000 + 2 * vat);
 END $$;
 REVOKE ALL ON FUNCTION public.trading_fee_net(numeric, integer) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_fire(of_partner uuid)
+RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = 'off'
+SET enable_mergejoin = 'off'
+SET enable_seqscan = 'off'
+AS $$
+BEGIN
+    UPDATE trading_canceltimer t SET fired_at = clock_timestamp(),
+        fires_at = CASE WHEN EXISTS (
+            SELECT FROM trading_auction a WHERE a.ended IS NULL AND a.fills IS NOT NULL
+                AND EXISTS (SELECT FROM trading_order o WHERE o.partner_id = of_partner
+                    AND o.token_id = a.token_id AND o.status = 'OPEN'))
+            THEN t.fires_at END
+    WHERE t.partner_id = of_partner AND t.fires_at <= clock_timestamp();
+    RETURN FOUND;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_fire(uuid) FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION public.trading_fixing(fixings time without time zone[], after timestamp with time zone, until timestamp with time zone)
 RETURNS timestamp with time zone LANGUAGE sql STABLE
@@ -1132,6 +1168,35 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION public.trading_judge_priority(uuid, bigint, bigint, timestamp with time zone) FROM PUBLIC;
 
+CREATE OR REPLACE FUNCTION public.trading_keep_refused(ids uuid[], partners uuid[], times timestamp with time zone[], codes text[], numbers bigint[], messages text[], accounts uuid[], tokens uuid[], orders uuid[], sides smallint[], quantities numeric[], limits numeric[], times_in_force text[], client_order_ids text[])
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    IF 'infinity' = ANY (times) OR '-infinity' = ANY (times) THEN
+        RAISE EXCEPTION 'An order was refused at a time.'
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    INSERT INTO trading_refusedorder (id, partner_id, at, code, number, message,
+        account_id, token_id, order_id, side, quantity, limit_price, time_in_force,
+        client_order_id)
+    SELECT n.* FROM unnest(ids, partners, times, codes, numbers, messages, accounts,
+        tokens, orders, sides, quantities, limits, times_in_force, client_order_ids)
+        AS n (id, partner, at, code, number, message, account)
+    WHERE n.account IS NOT NULL
+    ON CONFLICT (id) DO NOTHING;
+    INSERT INTO trading_refusedorder AS r (id, partner_id, at, code, number)
+    SELECT n.id, n.partner, n.at, n.code, n.number
+    FROM unnest(ids, partners, times, codes, numbers, accounts)
+        AS n (id, partner, at, code, number, account)
+    WHERE n.account IS NULL
+    ORDER BY n.partner, n.at, n.code
+    ON CONFLICT (partner_id, at, code) WHERE account_id IS NULL
+        DO UPDATE SET number = r.number + excluded.number;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_keep_refused(uuid[], uuid[], timestamp with time zone[], text[], bigint[], text[], uuid[], uuid[], uuid[], smallint[], numeric[], numeric[], text[], text[]) FROM PUBLIC;
+
 CREATE OR REPLACE FUNCTION public.trading_lock_markets(tokens uuid[])
 RETURNS TABLE(token_id uuid, source text, last_sequence bigint, last_snapshot bigint, last_trade bigint, phase text, next_phase text, next_phase_at timestamp with time zone, session_opens time without time zone, session_closes time without time zone, weekdays_only boolean, tick_cents bigint, lot_units bigint, collar_bps integer, reference_price bigint, last_event bigint, last_at timestamp with time zone, parameters json) LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
@@ -1177,8 +1242,9 @@ BEGIN
     PERFORM accounts_staff_with(opened_by, 'trading.change_market');
     SELECT * INTO head FROM marketdata_orderbookhead
         WHERE token_id = token FOR NO KEY UPDATE;
-    IF head.source IS DISTINCT FROM 'EXTERNAL' THEN
-        RAISE EXCEPTION 'A market opens once, on a token that has an order book.'
+    IF head.source IS DISTINCT FROM 'EXTERNAL' OR NOT isfinite(begins) THEN
+        RAISE EXCEPTION 'A market opens once, on a token that has an order book, at a '
+            'time that comes.'
             USING ERRCODE = 'restrict_violation';
     END IF;
     SELECT array_agg(l.side), array_agg(l.price_cents), array_agg(0::bigint),
@@ -1289,7 +1355,8 @@ BEGIN
                 clock, l.last_effective_at, l.last_price_at) END),
         greatest(m.last_at, CASE WHEN holds THEN clock ELSE greatest(
             clock, l.last_effective_at, l.last_price_at) END),
-        m.fees_account_id, m.phase = 'CALL', m.shows_book, m.last_price,
+        m.fees_account_id, m.phase = 'CALL', m.shows_book,
+        CASE m.phase WHEN 'AT_LAST' THEN m.reference_price ELSE m.last_price END,
         json_build_array(m.holidays, m.tick_floors, m.tick_steps, m.most_value,
             m.most_units, m.dynamic_band_bps, m.model, m.fixings)
     INTO head, judged_at, fees_account, is_call, is_shown, last_price, parameters
@@ -1622,13 +1689,15 @@ BEGIN
         made.holidays, made.valid_from) s;
     INSERT INTO trading_marketparameters (token_id, session_opens, session_closes,
         weekdays_only, holidays, tick_cents, tick_floors, tick_steps, lot_units,
-        collar_bps, dynamic_band_bps, model, fixings, most_value, most_units, valid_from,
-        opens_at, replaces_id, reason, created_by, approved_by, created_at)
+        collar_bps, dynamic_band_bps, model, fixings, at_last_minutes, most_value,
+        most_units, valid_from, opens_at, replaces_id, reason, created_by, approved_by,
+        created_at)
     VALUES (of_token, made.session_opens, made.session_closes, made.weekdays_only,
         made.holidays, made.tick_cents, made.tick_floors, made.tick_steps,
         made.lot_units, made.collar_bps, made.dynamic_band_bps, made.model, made.fixings,
-        made.most_value, made.most_units, made.valid_from, made.opens_at, replaced, why,
-        actor, approver, made.created_at)
+        coalesce(made.at_last_minutes, 0), made.most_value, made.most_units,
+        made.valid_from, made.opens_at, replaced, why, actor, approver,
+        made.created_at)
     RETURNING * INTO made;
     -- A market that stays closed until then opens by them.
     UPDATE trading_market m SET next_phase_at = made.opens_at,
@@ -1760,6 +1829,7 @@ BEGIN
         RAISE EXCEPTION 'The fills of an auction settle once they are listed, 5,000 at '
             'most at a time: %.', of_token USING ERRCODE = 'restrict_violation';
     END IF;
+    PERFORM register_mark(ARRAY[of_token]);
     SELECT h.last_seq INTO entry FROM issuers_tokenledgerhead h
         WHERE h.token_id = of_token FOR UPDATE;
     SELECT array_agg(f.buy_order_id ORDER BY f.place),
@@ -2168,6 +2238,7 @@ BEGIN
             'trade % of token %.', of_trade, of_token
             USING ERRCODE = 'restrict_violation';
     END IF;
+    PERFORM register_mark(ARRAY[of_token]);
     PERFORM FROM issuers_tokenledgerhead h WHERE h.token_id = of_token FOR UPDATE;
     PERFORM FROM issuers_ledgeraccount a
         WHERE a.id IN (buy.ledger_account_id, sell.ledger_account_id)
@@ -2369,6 +2440,9 @@ DECLARE
     last bigint;
     interrupts boolean := coalesce('OUTSIDE_BAND' = ANY (reasons), FALSE);
     base_price bigint;
+    partners uuid[];
+    limited uuid[];
+    within_limits boolean;
 BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'This is done in a transaction that is READ '
@@ -2378,18 +2452,40 @@ BEGIN
     IF cardinality(kinds) NOT BETWEEN 1 AND 5000 THEN
         RAISE EXCEPTION 'A call has 1 to 5,000 steps.' USING ERRCODE = 'restrict_violation';
     END IF;
+    -- Steps and orders are found by their places, which count from 1.
+    IF (concat(array_dims(orders), array_dims(actors))
+            = repeat(format('[1:%s]', cardinality(kinds)), 2)
+        AND concat(array_dims(accounts), array_dims(sides), array_dims(in_force),
+                array_dims(expiries), array_dims(client_ids))
+            = CASE cardinality(new_orders) WHEN 0 THEN ''
+                ELSE repeat(format('[1:%s]', cardinality(new_orders)), 5) END
+        AND (SELECT count(*) FILTER (WHERE s.kind = 'ORDER_ACCEPTED')
+                    = cardinality(new_orders)
+                AND count(DISTINCT s.id) FILTER (WHERE s.kind = 'ORDER_ACCEPTED')
+                    = cardinality(new_orders)
+                AND bool_and(coalesce(s.reason, '') = ''
+                    OR s.kind IN ('ORDER_CANCELLED', 'ORDER_EXPIRED')
+                    OR s.reason = 'OUTSIDE_BAND')
+            FROM unnest(kinds, orders, reasons) AS s (kind, id, reason))) IS NOT TRUE
+        THEN
+        RAISE EXCEPTION 'Each step has an order and who asked, each order that is taken '
+            'has one step, and only an end has a reason.'
+            USING ERRCODE = 'restrict_violation';
+    END IF;
     SELECT * INTO head FROM marketdata_orderbookhead
         WHERE token_id = of_token FOR NO KEY UPDATE;
     SELECT * INTO market FROM trading_market WHERE token_id = of_token;
     IF (head.source = 'OWN' AND judged_at >= market.last_at
-        AND judged_at >= transaction_timestamp()
+        AND judged_at >= greatest(transaction_timestamp(),
+            clock_timestamp() - interval '10 minutes')
         AND judged_at <= greatest(market.last_at, clock_timestamp())) IS NOT TRUE THEN
         RAISE EXCEPTION 'Orders are of an internal market, and judged in the '
             'transaction that writes them: %.', of_token
             USING ERRCODE = 'restrict_violation';
     END IF;
-    IF (market.phase = 'CONTINUOUS' AND (market.next_phase_at > judged_at) IS NOT FALSE)
-        IS NOT TRUE AND (market.phase = 'CALL' AND EXISTS (
+    IF (market.phase IN ('AT_LAST', 'CONTINUOUS')
+            AND (market.next_phase_at > judged_at) IS NOT FALSE) IS NOT TRUE
+        AND (market.phase = 'CALL' AND EXISTS (
             SELECT FROM trading_auction a WHERE a.token_id = of_token
                 AND a.began = market.last_phase_event AND a.fills IS NULL
                 AND (a.ends_at > judged_at
@@ -2397,25 +2493,35 @@ BEGIN
             AND NOT 'ORDER_TRADED' = ANY (kinds)) IS NOT TRUE
         AND (market.phase = 'CALL' OR kinds && ARRAY['ORDER_ACCEPTED', 'ORDER_AMENDED',
             'ORDER_TRADED']) THEN
-        RAISE EXCEPTION 'Orders are taken while the market is CONTINUOUS or in a CALL, '
-            'and end before an auction binds them: %.', of_token
+        RAISE EXCEPTION 'Orders are taken while the market is CONTINUOUS, AT_LAST or in a '
+            'CALL, and end before an auction binds them: %.', of_token
             USING ERRCODE = 'restrict_violation';
     END IF;
+    -- A call that skips trading_read, too, keeps readers of an instant waiting, and a
+    -- block of orders.
+    PERFORM pg_advisory_xact_lock_shared(hashtext('writers of the register'),
+        hashtext(of_token::text));
     SELECT h.last_seq INTO entry FROM issuers_tokenledgerhead h
         WHERE h.token_id = of_token FOR UPDATE;
-    -- A call that skips trading_read, too, keeps a block of orders waiting.
-    PERFORM pg_advisory_xact_lock_shared(
-        hashtextextended('orders of partner' || p.partner_id, 0))
-    FROM (SELECT a.partner_id FROM accounts_account a WHERE a.id = ANY (accounts)
+    partners := ARRAY(
+        SELECT a.partner_id FROM accounts_account a WHERE a.id = ANY (accounts)
         UNION SELECT o.partner_id FROM unnest(kinds, orders) AS s (kind, id)
         JOIN trading_order o ON o.id = s.id WHERE s.kind = 'ORDER_AMENDED'
-        ORDER BY partner_id) p;
+        ORDER BY partner_id);
+    PERFORM pg_advisory_xact_lock_shared(
+        hashtextextended('orders of partner' || p.id, 0)) FROM unnest(partners) AS p (id);
+    -- A caller that does not know of limits, which staff have just set, has not waited.
+    limited := ARRAY(SELECT p.id FROM accounts_partner p WHERE p.id = ANY (partners)
+        AND num_nonnulls(p.orders_per_second, p.open_value_limit) > 0);
+    within_limits := (SELECT bool_and(pg_try_advisory_xact_lock(
+        hashtextextended('limits of partner' || p.id, 0))) FROM unnest(limited) AS p (id));
     IF cardinality(accounts) > 0 THEN
         PERFORM FROM accounts_account a
             WHERE a.id = ANY (accounts) ORDER BY a.id FOR SHARE;
     END IF;
     fills := cardinality(array_positions(kinds, 'ORDER_TRADED'));
-    base_price := coalesce(market.last_price, market.reference_price);
+    base_price := CASE market.phase WHEN 'AT_LAST' THEN market.reference_price
+        ELSE coalesce(market.last_price, market.reference_price) END;
     moved_at := least(judged_at, clock_timestamp());
     book_at := greatest(head.last_at, clock_timestamp());
 
@@ -2838,6 +2944,8 @@ BEGIN
                     width_bucket(e.price, market.tick_floors)], market.tick_cents) <> 0
                     THEN 'tick'
                 WHEN e.remaining % market.lot_units <> 0 THEN 'lot'
+                WHEN market.phase = 'AT_LAST' AND e.price <> market.reference_price
+                    THEN 'auction price'
                 WHEN abs(e.price - market.reference_price)
                     > market.reference_price * market.collar_bps / 10000 THEN 'collar'
                 WHEN e.price * e.quantity <= 0
@@ -2883,7 +2991,20 @@ BEGIN
             RAISE EXCEPTION 'The order breaks the rule of %: %.', rule, wrong
                 USING ERRCODE = 'restrict_violation';
         END IF;
-        IF market.phase = 'CONTINUOUS' THEN
+        IF NOT within_limits OR EXISTS (
+            SELECT FROM accounts_partner p
+            WHERE p.id = ANY (limited)
+                AND (cardinality(new_orders) > 0 AND p.orders_per_second < (
+                        SELECT count(*) FROM trading_order o WHERE o.partner_id = p.id
+                            AND o.created_at > judged_at - interval '1 second')
+                    OR p.open_value_limit < (
+                        SELECT sum((o.quantity - o.filled)::numeric * o.limit_price)
+                        FROM trading_order o
+                        WHERE o.partner_id = p.id AND o.status = 'OPEN'))) THEN
+            RAISE EXCEPTION 'Orders of a partner that has limits are judged by these, '
+                'one after the other: %.', limited USING ERRCODE = 'lock_not_available';
+        END IF;
+        IF market.phase <> 'CALL' THEN
             PERFORM trading_judge_priority(of_token, market.last_event, head.last_trade,
                 judged_at);
         END IF;
@@ -3109,6 +3230,20 @@ BEGIN
                     AND (r.ended_at IS NULL OR r.ended_at >= transaction_timestamp())));
 END $$;
 REVOKE ALL ON FUNCTION public.trading_could_fill(uuid, uuid, bigint, bigint, timestamp with time zone) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_fire(of_partner uuid)
+RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+SET enable_hashjoin = 'off'
+SET enable_mergejoin = 'off'
+SET enable_seqscan = 'off'
+AS $$
+BEGIN
+    UPDATE trading_canceltimer t SET fires_at = NULL, fired_at = clock_timestamp()
+    WHERE t.partner_id = of_partner AND t.fires_at <= clock_timestamp();
+    RETURN FOUND;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_fire(uuid) FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION public.trading_judge_book(of_token uuid, sides smallint[], prices bigint[], since_trade bigint)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER
@@ -3364,6 +3499,31 @@ BEGIN
     END IF;
 END $$;
 REVOKE ALL ON FUNCTION public.trading_judge_priority(uuid, bigint, bigint, timestamp with time zone) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.trading_keep_refused(ids uuid[], partners uuid[], times timestamp with time zone[], codes text[], numbers bigint[], messages text[], accounts uuid[], tokens uuid[], orders uuid[], sides smallint[], quantities numeric[], limits numeric[], times_in_force text[], client_order_ids text[])
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    INSERT INTO trading_refusedorder (id, partner_id, at, code, number, message,
+        account_id, token_id, order_id, side, quantity, limit_price, time_in_force,
+        client_order_id)
+    SELECT n.* FROM unnest(ids, partners, times, codes, numbers, messages, accounts,
+        tokens, orders, sides, quantities, limits, times_in_force, client_order_ids)
+        AS n (id, partner, at, code, number, message, account)
+    WHERE n.account IS NOT NULL
+    ON CONFLICT (id) DO NOTHING;
+    INSERT INTO trading_refusedorder AS r (id, partner_id, at, code, number)
+    SELECT n.id, n.partner, n.at, n.code, n.number
+    FROM unnest(ids, partners, times, codes, numbers, accounts)
+        AS n (id, partner, at, code, number, account)
+    WHERE n.account IS NULL
+    ORDER BY n.partner, n.at, n.code
+    ON CONFLICT (partner_id, at, code) WHERE account_id IS NULL
+        DO UPDATE SET number = r.number + excluded.number;
+END $$;
+REVOKE ALL ON FUNCTION public.trading_keep_refused(uuid[], uuid[], timestamp with time zone[], text[], bigint[], text[], uuid[], uuid[], uuid[], smallint[], numeric[], numeric[], text[], text[]) FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION public.trading_open(token uuid, opens time without time zone, closes time without time zone, weekdays boolean, begins timestamp with time zone, tick bigint, lot bigint, collar integer, reference bigint, opened_by text)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER
@@ -4352,9 +4512,9 @@ FIRST = """
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("trading", "0043_corrections_are_validated"),
-        ("issuers", "0103_erasures_offerings_writers"),
-        ("accounts", "0091_filed_or_decided"),
+        ("trading", "0045_trading_at_last_is_validated"),
+        ("issuers", "0105_erasures_offerings_writers"),
+        ("accounts", "0087_fees_offerings_approvals"),
     ]
 
     operations = [

@@ -3,7 +3,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("accounts", "0084_offerings")]
+    dependencies = [("accounts", "0083_offerings")]
 
     operations = [
         ValidateConstraint("cashaccount", "cash_account_is_a_clients_or_the_platforms"),

@@ -3,6 +3,48 @@
 from django.db import migrations
 
 FORWARD = r"""
+CREATE OR REPLACE FUNCTION public.delivery_release(job uuid)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    said jsonb;
+    issuers uuid[];
+    amounts numeric[];
+BEGIN
+    PERFORM accounts_read_committed();
+    PERFORM FROM issuers_deliveryjob j
+        WHERE j.id = job AND j.released_at IS NULL FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    SELECT jsonb_build_object('job', j.id, 'source', j.source,
+        'lines', coalesce(sum(cardinality(s.shareholder_ids)), 0),
+        'shares', coalesce(sum(l.units), 0)::text) INTO said
+    FROM issuers_deliveryjob j
+    LEFT JOIN issuers_deliverystep s ON s.job_id = j.id
+    LEFT JOIN LATERAL (SELECT sum(u) AS units FROM unnest(s.units) AS u) l ON TRUE
+    WHERE j.id = job GROUP BY j.id;
+    SELECT array_agg(o.issuer_id), array_agg(CASE WHEN NOT o.own THEN o.units END)
+        INTO issuers, amounts
+    FROM (
+        -- Of a line that is gone, who made it is not known, and it may come back.
+        SELECT t.issuer_id, sum(f.units) AS units, bool_or(coalesce(
+            delivery_is_own(h.makers::text[], approvals_person()), TRUE)) AS own
+        FROM issuers_deliverystep s
+        CROSS JOIN LATERAL unnest(s.shareholder_ids, s.units, s.token_ids)
+            AS f (line, units, token)
+        JOIN issuers_token t ON t.id = f.token
+        LEFT JOIN issuers_legacyshareholder h ON h.id = f.line
+        WHERE s.job_id = job
+        GROUP BY t.issuer_id
+    ) o;
+    PERFORM approvals_use_each('DELIVERY', said, issuers, amounts, NULL, NULL);
+    UPDATE issuers_deliveryjob SET released_at = clock_timestamp() WHERE id = job;
+END $$;
+REVOKE ALL ON FUNCTION public.delivery_release(uuid) FROM PUBLIC;
+
 CREATE OR REPLACE FUNCTION public.erasure_erase(actor text, person uuid, kept jsonb, stated jsonb)
 RETURNS SETOF issuers_erasure LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
@@ -567,11 +609,12 @@ BEGIN
         WHERE o.id = before.offering_id FOR SHARE;
     SELECT * INTO account FROM accounts_account a
         WHERE a.id = before.account_id FOR SHARE;
-    UPDATE accounts_cashhead h
-        SET reserved = h.reserved + units * cents - s.quantity * s.limit_price
-    FROM issuers_subscription s
-    WHERE s.id = subscription AND h.cash_account_id = s.cash_account_id;
+    PERFORM FROM accounts_cashhead h
+        WHERE h.cash_account_id = before.cash_account_id FOR NO KEY UPDATE;
     SELECT * INTO before FROM issuers_subscription s WHERE s.id = subscription;
+    UPDATE accounts_cashhead h SET reserved = h.reserved + units * cents
+            - before.quantity * before.limit_price
+        WHERE h.cash_account_id = before.cash_account_id;
     PERFORM offerings_judge(asker, offering, account, before.ledger_account_id, units,
         cents, at);
     IF (before.status = 'ACTIVE' AND before.version = expected
@@ -711,7 +754,7 @@ BEGIN
         WHERE o.id = of_offering FOR NO KEY UPDATE;
     IF (becomes = 'WITHDRAWN' AND offering.status IN ('DRAFT', 'OPEN', 'CLOSED',
                 'ALLOTTED')
-            OR becomes = 'FAILED' AND offering.status = 'CLOSED') IS NOT TRUE THEN
+            OR becomes = 'FAILED' AND offering.status IN ('CLOSED', 'ALLOTTED')) IS NOT TRUE THEN
         RAISE EXCEPTION 'An offering that is % does not become %.', offering.status,
             becomes USING ERRCODE = 'restrict_violation';
     END IF;
@@ -832,6 +875,17 @@ BEGIN
     IF (standing = 'ALLOTTED' AND seconds BETWEEN 1 AND 120) IS NOT TRUE THEN
         RAISE EXCEPTION 'An offering that is allotted settles, in 120 seconds at most.'
             USING ERRCODE = 'restrict_violation';
+    END IF;
+    IF NOT EXISTS (SELECT FROM accounts_approvalrequest r
+            JOIN accounts_approvaldecision d ON d.request_id = r.id AND d.is_approved
+            WHERE r.kind = 'SETTLEMENT' AND r.content ->> 'offering' = of_offering::text
+                AND r.expires_at > clock_timestamp()
+                AND NOT EXISTS (SELECT FROM accounts_approvaloutcome x
+                    WHERE x.request_id = r.id))
+            AND NOT EXISTS (SELECT FROM accounts_approvalpolicy p
+                WHERE p.kind = 'SETTLEMENT' AND NOT p.is_required) THEN
+        RAISE EXCEPTION 'Investors are marked for a settlement that two people '
+            'approved.' USING ERRCODE = 'restrict_violation';
     END IF;
     PERFORM pg_advisory_xact_lock(hashtextextended('orders of partner' || p.id, 0))
         FROM (SELECT x.id FROM accounts_partner x ORDER BY x.id) p;
@@ -1591,7 +1645,9 @@ BEGIN
             source_before, target_before, previous_digest, salt, private_digest)
         SELECT e.token, e.seq, e.kind, e.source, e.target, e.amount,
             coalesce(e.entered_at, at), statement_timestamp(), e.supply, e.held,
-            e.holders, e.actor, e.reason, code, e.line, e.reverses,
+            e.holders, e.actor, e.reason,
+            CASE WHEN e.kind NOT IN ('TRADE', 'LEGACY_DELIVERY') THEN code END, e.line,
+            e.reverses,
             CASE WHEN e.source_mark < 0 THEN seqs[-e.source_mark]
                 ELSE e.source_mark END,
             CASE WHEN e.target_mark < 0 THEN seqs[-e.target_mark]
@@ -2082,6 +2138,45 @@ SELECT t.token_id, t.seq AS number, CASE WHEN t.private_digest IS NULL THEN COAL
 """
 
 BACKWARD = r"""
+CREATE OR REPLACE FUNCTION public.delivery_release(job uuid)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    said jsonb;
+    issuers uuid[];
+    amounts numeric[];
+BEGIN
+    PERFORM accounts_read_committed();
+    PERFORM FROM issuers_deliveryjob j
+        WHERE j.id = job AND j.released_at IS NULL FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    SELECT jsonb_build_object('job', j.id, 'source', j.source,
+        'lines', coalesce(sum(cardinality(s.shareholder_ids)), 0),
+        'shares', coalesce(sum(l.units), 0)::text) INTO said
+    FROM issuers_deliveryjob j
+    LEFT JOIN issuers_deliverystep s ON s.job_id = j.id
+    LEFT JOIN LATERAL (SELECT sum(u) AS units FROM unnest(s.units) AS u) l ON TRUE
+    WHERE j.id = job GROUP BY j.id;
+    SELECT array_agg(o.issuer_id), array_agg(CASE WHEN NOT o.own THEN o.units END)
+        INTO issuers, amounts
+    FROM (
+        SELECT h.issuer_id, sum(f.units) AS units,
+            bool_or(delivery_is_own(h.makers::text[], approvals_person())) AS own
+        FROM issuers_deliverystep s
+        CROSS JOIN LATERAL unnest(s.shareholder_ids, s.units) AS f (line, units)
+        JOIN issuers_legacyshareholder h ON h.id = f.line
+        WHERE s.job_id = job
+        GROUP BY h.issuer_id
+    ) o;
+    PERFORM approvals_use_each('DELIVERY', said, issuers, amounts, NULL, NULL);
+    UPDATE issuers_deliveryjob SET released_at = clock_timestamp() WHERE id = job;
+END $$;
+REVOKE ALL ON FUNCTION public.delivery_release(uuid) FROM PUBLIC;
+
 CREATE OR REPLACE FUNCTION public.events_number()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp
@@ -3003,8 +3098,8 @@ DROP FUNCTION public.register_chain(bytea, text);
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("issuers", "0102_bust_requests"),
-        ("accounts", "0091_filed_or_decided"),
+        ("issuers", "0104_prices_of_offerings_are_validated"),
+        ("accounts", "0087_fees_offerings_approvals"),
     ]
 
     operations = [migrations.RunSQL(FORWARD, BACKWARD)]

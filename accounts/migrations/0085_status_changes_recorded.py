@@ -8,7 +8,7 @@ from partnerapi.core.migrating import AddIndexBeside
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("accounts", "0086_offerings_sql")]
+    dependencies = [("accounts", "0084_offerings_are_validated")]
 
     operations = [
         AddIndexBeside(

@@ -6,7 +6,7 @@ from django.db.models import Q
 
 
 class Migration(migrations.Migration):
-    dependencies = [("issuers", "0104_forged_arguments")]
+    dependencies = [("issuers", "0102_bust_requests")]
 
     operations = [
         AddConstraintNotValid(

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0080_fees_sql'),
+        ('accounts', '0079_account_of_each_market'),
     ]
 
     operations = [

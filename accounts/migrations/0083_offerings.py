@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0083_accounts_by_digits'),
+        ('accounts', '0082_accounts_by_digits'),
     ]
 
     operations = [

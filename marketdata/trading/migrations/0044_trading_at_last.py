@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("trading", "0046_timers_and_auctions_sql"),
+        ("trading", "0043_corrections_are_validated"),
     ]
 
     operations = [

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0081_approvals_of_erasures'),
+        ('accounts', '0080_approvals_of_erasures'),
     ]
 
     operations = [

@@ -7,7 +7,7 @@ from partnerapi.core.migrating import AddIndexBeside
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("accounts", "0082_approvals_of_parameters")]
+    dependencies = [("accounts", "0081_approvals_of_parameters")]
 
     operations = [
         AddIndexBeside(

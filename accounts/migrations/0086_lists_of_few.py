@@ -9,7 +9,7 @@ from partnerapi.core.migrating import AddIndexBeside
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("accounts", "0088_corrections_sql")]
+    dependencies = [("accounts", "0085_status_changes_recorded")]
 
     operations = [
         AddIndexBeside(
