@@ -307,7 +307,7 @@ class Account(models.Model):
             reason=reason,
             actor=actor.name,
             is_staff=actor.is_staff,
-            approved_by=actor.approved_by,
+            approved_by=actor.approved_by if status == AccountStatus.CLOSED else "",
         )
 
 

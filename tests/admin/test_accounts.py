@@ -149,7 +149,7 @@ def test_an_account_shows_its_history_and_how_it_is_closed(
     account, active = accounts["CLOSED"], accounts["ACTIVE"]
     page = reverse("admin:account", args=[account.pk])
     shown = staff.get(page).content.decode()
-    for text in ("ACTIVE → CLOSED", ASKER, "two@staff.example"):
+    for text in ("Active → Closed", ASKER, "two@staff.example"):
         assert text in shown
     assert "Closed is final" in shown
     page = reverse("admin:account", args=[active.pk])
