@@ -127,11 +127,11 @@ def test_an_account_does_not_leave_active_before_it_traded(traded: Traded, side:
     account = getattr(traded, side)
     market.cancel_all(Order.objects.filter(account=account), "BY_STAFF", asker())
     leaving = account.entry(account.Status.SUSPENDED, desk(), "why")
-    leaving.created_at = account.updated_at
-    with refused("leaves ACTIVE after its last trade"):
-        Account.objects.write([leaving])
-    leaving.created_at = timezone.now()
-    Account.objects.write([leaving])
+    for at in (account.updated_at, timezone.now()):
+        leaving.created_at = at
+        with refused("that of others goes on now"):
+            Account.objects.write([leaving])
+    account.change_status(account.Status.SUSPENDED, desk(), "why")
     as_committed()
 
 
