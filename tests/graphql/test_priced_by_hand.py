@@ -37,7 +37,7 @@ PRICES = {
     "markets": (0, 2, 0, 4),
     "node": (0, 1, 0, 1),
     "nodes": (0, 1, 0, 3),
-    "offering": (0, 1, 0, 1),
+    "offering": (0, 2, 0, 2),
     "offerings": (0, 3, 1, 4),
     "openAccount": (150, 2, 0, 2),
     "order": (0, 2, 0, 21),

@@ -382,7 +382,7 @@ def investors(walk, staff):
     [account] = ask(staff.server, ACCOUNT)["accounts"]["nodes"]
     said = {
         "accountID": account["id"], "verification": "VERIFIED",
-        "countryCode": "FR", "investorClass": "PROFESSIONAL",
+        "countryCode": "FR", "investorClass": "INFORMED",
     }  # fmt: skip
     ask(staff.server, ATTEST, input=said)
     go(walk)
@@ -390,7 +390,7 @@ def investors(walk, staff):
     walk.click("link", "view on the holder's page")
     walk.page.locator("#id_investor-verification").select_option("VERIFIED")
     walk.page.locator("#id_investor-tax_country").select_option("FR")
-    walk.page.locator("#id_investor-investor_class").select_option("PROFESSIONAL")
+    walk.page.locator("#id_investor-investor_class").select_option("INFORMED")
     walk.page.locator("#id_investor-evidence").fill("File 12")
     walk.click("button", "Save investor profile")
     walk.sees("Investor profile saved.")
