@@ -74,7 +74,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ("issuers", "0098_reason_codes_are_validated"),
         ("partnerapi", "0039_functions_alone_write_accounts"),
-        ("trading", "0046_fees_parameters_auctions"),
+        ("trading", "0047_fees_parameters_auctions"),
     ]
 
     operations = [migrations.RunSQL(FORWARD, BACKWARD)]

@@ -46,7 +46,7 @@ class Migration(migrations.Migration):
         ("partnerapi", "0042_exports_of_documents_are_validated"),
         ("accounts", "0087_fees_offerings_approvals"),
         ("issuers", "0105_erasures_offerings_writers"),
-        ("trading", "0046_fees_parameters_auctions"),
+        ("trading", "0047_fees_parameters_auctions"),
     ]
 
     operations = [migrations.RunSQL(FORWARD, BACKWARD)]

@@ -23,11 +23,6 @@ class Migration(migrations.Migration):
             name='at_last_minutes',
             field=models.IntegerField(db_default=0, default=0, help_text='How long orders trade at the price of a fixing after it.'),
         ),
-        migrations.AddField(
-            model_name='marketparameters',
-            name='at_last_minutes',
-            field=models.IntegerField(db_default=0, default=0, help_text='How long orders trade at the price of a fixing after it.'),
-        ),
         migrations.AlterField(
             model_name='market',
             name='next_phase',
@@ -46,9 +41,5 @@ class Migration(migrations.Migration):
         AddConstraintNotValid(
             model_name='market',
             constraint=models.CheckConstraint(condition=models.Q(('phase__in', ['CLOSED', 'CALL', 'AT_LAST', 'CONTINUOUS', 'HALTED'])), name='market_phase_is_known'),
-        ),
-        AddConstraintNotValid(
-            model_name='marketparameters',
-            constraint=models.CheckConstraint(condition=models.Q(('at_last_minutes', 0), models.Q(models.Q(('model', 'CONTINUOUS'), _negated=True), ('at_last_minutes__gte', 1), ('at_last_minutes__lte', 60)), _connector='OR'), name='market_trades_at_last_after_fixings'),
         ),
     ]

@@ -85,9 +85,10 @@ def reopen(token: Token) -> None:
     """Close the session that is open, and open the next one, as the clock does."""
     tamper(
         "UPDATE trading_market SET next_phase_at = clock_timestamp()",
-        "UPDATE trading_marketparameters SET created_at = least(created_at,"
-        " clock_timestamp()), valid_from = least(valid_from, clock_timestamp()),"
-        " opens_at = least(opens_at, clock_timestamp())",
+        "UPDATE trading_marketparameters SET"
+        " created_at = least(created_at, statement_timestamp()),"
+        " valid_from = least(valid_from, statement_timestamp()),"
+        " opens_at = least(opens_at, statement_timestamp())",
     )
     moving.catch_up(token.pk)
     assert Market.objects.get(token=token).phase == "CONTINUOUS"

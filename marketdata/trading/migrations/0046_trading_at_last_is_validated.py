@@ -3,7 +3,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("trading", "0044_trading_at_last")]
+    dependencies = [("trading", "0045_minutes_of_trading_at_last")]
 
     operations = [
         ValidateConstraint("market", "market_phase_is_known"),

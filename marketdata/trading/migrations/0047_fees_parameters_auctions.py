@@ -4512,7 +4512,7 @@ FIRST = """
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("trading", "0045_trading_at_last_is_validated"),
+        ("trading", "0046_trading_at_last_is_validated"),
         ("issuers", "0105_erasures_offerings_writers"),
         ("accounts", "0087_fees_offerings_approvals"),
     ]
