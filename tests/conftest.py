@@ -9,7 +9,7 @@ from typing import Any
 import hypothesis
 import pytest
 from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS, connection, transaction
+from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
 from django.test import TransactionTestCase
 from whitenoise.middleware import WhiteNoiseMiddleware
 
@@ -108,6 +108,19 @@ def owner_within_the_test() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(approvals, "owner_alias", lambda: DEFAULT_DB_ALIAS)
         patch.setattr(UserManager, "appoint", appoint_within)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient_connections() -> Iterator[None]:
+    """Threads connect however long that takes.
+
+    Fifty that begin at once take more than the two seconds of production.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for one in connections.all():
+            options = one.settings_dict["OPTIONS"]
+            patch.setitem(options, "connect_timeout", round(PATIENCE_SECONDS))
         yield
 
 
