@@ -937,7 +937,10 @@ BEGIN
     END IF;
     approver := approvals_use_by(actor, 'OFFERING', jsonb_build_object('step', 'OPEN',
         'offering', of_offering, 'token', offering.token_id,
-        'terms', offerings_terms(offering)));
+        'terms', offerings_terms(offering), 'digests', (
+            SELECT coalesce(jsonb_agg(d.checksum_sha256 ORDER BY n.position), '[]')
+            FROM unnest(offering.documents) WITH ORDINALITY AS n (id, position)
+            LEFT JOIN issuers_document d ON d.id = n.id)));
     IF NOT EXISTS (SELECT FROM issuers_issuercash c WHERE c.issuer_id = issuer) THEN
         INSERT INTO accounts_cashaccount (kind) VALUES ('ISSUER')
             RETURNING id INTO account;

@@ -63,6 +63,7 @@ def offering_content(
         return of | {
             "token": str(offering.token_id),
             "terms": terms_of(offering).content(),
+            "digests": [file.checksum_sha256 for file in documents_of(offering)],
         }
     if step == PRICE:
         floor, cap = offering.prices
@@ -418,13 +419,16 @@ def terms_rows(offering: Offering) -> list[tuple[str, str, str]]:
 
 def documents_text(offering: Offering) -> str:
     """Their names, each with the beginning of its SHA-256."""
-    found = Document.objects.defer("content").in_bulk(offering.documents)
     said = [
-        f"{found[id].name} ({found[id].checksum_sha256[:12]})"
-        for id in offering.documents
-        if id in found
+        f"{file.name} ({file.checksum_sha256[:12]})" for file in documents_of(offering)
     ]
     return ", ".join(said) or "none"
+
+
+def documents_of(offering: Offering) -> list[Document]:
+    """In the order in which it names them, without their bytes."""
+    found = Document.objects.defer("content").in_bulk(offering.documents)
+    return [found[id] for id in offering.documents if id in found]
 
 
 def proceeds_text(terms: OfferingTerms) -> str:

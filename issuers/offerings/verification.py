@@ -81,4 +81,17 @@ INVARIANTS = (
             ON c.id = i.cash_account_id
         """,
     ),
+    Invariant(
+        "the documents of an offering are those with which it was opened",
+        """
+        SELECT count(*), count(*) FILTER (WHERE r.content -> 'digests' <> (
+            SELECT coalesce(jsonb_agg(d.checksum_sha256 ORDER BY n.position), '[]')
+            FROM unnest(o.documents) WITH ORDINALITY AS n (id, position)
+            LEFT JOIN issuers_document d ON d.id = n.id))
+        FROM accounts_approvalrequest r
+        JOIN accounts_approvaloutcome u ON u.request_id = r.id AND u.is_executed
+        JOIN issuers_offering o ON o.id = (r.content ->> 'offering')::uuid
+        WHERE r.kind = 'OFFERING' AND r.content ->> 'step' = 'OPEN'
+        """,
+    ),
 )

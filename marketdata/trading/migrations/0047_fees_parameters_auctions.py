@@ -1625,9 +1625,9 @@ AS $$
     SELECT min(s.begins) FILTER (WHERE s.begins >= at),
         min(s.ends) FILTER (WHERE s.ends > at),
         coalesce(bool_or(s.begins <= at AND at < s.ends), FALSE)
-    -- No more days than these are holidays in a row.
+    -- Holidays and the weekends between them are fewer days than these.
     FROM (SELECT (at AT TIME ZONE market_time_zone())::date + n AS day
-          FROM generate_series(-1, 400) AS n) d
+          FROM generate_series(-1, 10 + 2 * cardinality(holidays)) AS n) d
     CROSS JOIN LATERAL (SELECT
         (d.day + opens) AT TIME ZONE market_time_zone() AS begins,
         (d.day + (closes <= opens)::integer + closes) AT TIME ZONE market_time_zone()

@@ -26,10 +26,17 @@ from issuers.models import Document, Issuer, Token
 from issuers.offerings import deciding
 from issuers.offerings.drafting import DRAFT, TermsRefused, draft
 from issuers.offerings.models import Offering
+from issuers.offerings.verification import INVARIANTS
 from issuers.register import ledger
 from issuers.register.ledger import Entry, Kind
 from partnerapi.core.database import execute
-from partnerapi.sandbox.data.approvals import ASKER, DECIDER, colleague
+from partnerapi.core.invariants import check_invariants
+from partnerapi.sandbox.data.approvals import (
+    ASKER,
+    DECIDER,
+    colleague,
+    file_and_approve,
+)
 from tests.accounts.money import carry, deposit, head_of
 from tests.approved import approved_record, approved_rule, asker, desk
 from tests.issuers.offerings.offerings import (
@@ -349,6 +356,48 @@ def test_who_approves_an_opening_reads_its_documents():
     bob: Client = member("bob", "view_approvalrequest", "decide_offering")
     page = bob.get(f"/admin/accounts/approvalrequest/{request.pk}/change/")
     assert f"terms.png ({file.checksum_sha256[:12]})" in page.content.decode()
+
+
+def swap(file: Document) -> None:
+    """Another file under its id, as the application's role can write it."""
+    other = Document.objects.new_document(file.name, picture_bytes(size=(8, 8)))
+    other.pk = file.pk
+    Document.objects.filter(pk=file.pk).delete()
+    other.save(force_insert=True)
+
+
+def of_documents() -> int:
+    """Offerings whose documents are others than those that two people agreed on."""
+    [finding] = check_invariants(INVARIANTS[-1:])
+    assert finding.rule.startswith("the documents of an offering")
+    return int(finding.breaches)
+
+
+def test_a_document_swapped_after_the_request_is_not_opened_with():
+    file = Document.objects.new_document("terms.png", picture_bytes())
+    file.save()
+    offering = draft(new_token(), terms(documents=(file.pk,)), asker())
+    content = deciding.offering_content(offering, deciding.OPEN)
+    [request] = file_and_approve(ApprovalKind.OFFERING, content)
+    swap(file)
+    with pytest.raises(Superseded, match="changed since this was requested"):
+        deciding.MoveOffering().execute(request)
+    with pytest.raises(NotApproved), transaction.atomic():
+        deciding.open_offering(offering, asker())
+    offering.refresh_from_db()
+    assert offering.status == "DRAFT"
+
+
+def test_a_document_swapped_after_the_opening_is_found():
+    file = Document.objects.new_document("terms.png", picture_bytes())
+    file.save()
+    opened()
+    opened(documents=(file.pk,))
+    assert of_documents() == 0
+    swap(file)
+    assert of_documents() == 1
+    Document.objects.filter(pk=file.pk).delete()
+    assert of_documents() == 1
 
 
 def test_the_requester_settles_on_the_page():

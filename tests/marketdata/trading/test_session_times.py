@@ -349,6 +349,20 @@ def test_python_and_the_database_know_the_same_sessions(db: None):
     assert len({*found}) == 4
 
 
+def test_a_session_follows_as_many_holidays_as_there_may_be(db: None):
+    first = date(2027, 1, 4)
+    weekdays = (first + timedelta(weeks=n // 5, days=n % 5) for n in range(366))
+    days = [*weekdays]
+    session = Session(time(9), time(17), True, frozenset(days))
+    at = datetime(2027, 1, 3, tzinfo=UTC)
+    with as_owner(), connection.cursor() as cursor:
+        cursor.execute(SESSION, [time(9), time(17), True, days, at])
+        [(opening, closing, is_open)] = cursor.fetchall()
+    assert opening == session.next_open(at)
+    assert closing == session.next_close(at)
+    assert (opening.date(), is_open) == (days[-1] + timedelta(days=1), False)
+
+
 @pytest.mark.parametrize("session", ["22:00-02:00", "22:00-22:00", "09:00-09:00"])
 def test_no_session_of_weekdays_lasts_over_the_weekend(session: str):
     with pytest.raises(ValueError, match="opens and closes on one day"):
