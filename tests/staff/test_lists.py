@@ -198,6 +198,24 @@ def test_cells_are_cut_without_harm():
     )
 
 
+@pytest.mark.parametrize(
+    ("column", "label", "state"),
+    [
+        ("status", "Active", "active"),
+        ("phase nowrap", "Trading at last", "trading"),
+        ("state", "Approved, not executed yet", "approved"),
+        ("status", "500", None),
+        ("status", "&lt;Active&gt;", None),
+        ("status_reason", "Closed", None),
+        ("kind", "Active", None),
+    ],
+)
+def test_a_state_in_a_list_has_its_colour(column: str, label: str, state: str | None):
+    cell = f'<td class="field-{column}">{label}</td>'
+    said = f'<strong class="state {state}">{label}</strong>' if state else label
+    assert cut(cell) == f'<td class="field-{column}">{said}</td>'
+
+
 def test_forms_of_new_rows_show_no_python(staff):
     for model, page in admin.site._registry.items():
         meta = model._meta
