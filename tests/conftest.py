@@ -1,6 +1,5 @@
 import gc
 import os
-import re
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ from partnerapi.staff.authentication.passwords import PBKDF2PasswordHasher
 from tests import sampling, tiers
 from tests.owner import appoint, as_owner, tamper
 from tests.system import System, free_port, remove_servers, system
+from tests.threads import patient_locks
 from tests.waiting import PATIENCE_SECONDS
 
 pytest_plugins = ["tests.characters", "tests.databases"]
@@ -142,18 +142,10 @@ def test_data() -> Path:
     return directory
 
 
-@pytest.fixture
-def patient_locks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """New connections, as threads make them, wait for a lock as long as it takes.
-
-    The two seconds of production are too few for many who want one row of a busy
-    machine.
-    """
-    options = connection.settings_dict["OPTIONS"]
-    patient = f"lock_timeout={PATIENCE_SECONDS * 1000:.0f}"
-    text = re.sub(r"lock_timeout=\d+", patient, options["options"])
-    assert patient in text
-    monkeypatch.setitem(options, "options", text)
+@pytest.fixture(name="patient_locks")
+def wait_for_locks() -> Iterator[None]:
+    with patient_locks():
+        yield
 
 
 @pytest.fixture

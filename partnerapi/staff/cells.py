@@ -1,4 +1,4 @@
-"""Cells of lists: a state has its colour; text that is too long is cut, yet readable."""
+"""Cells of lists: a state has its colour; what is too long is cut, yet readable."""
 
 import re
 import unicodedata

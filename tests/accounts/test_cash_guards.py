@@ -351,7 +351,7 @@ class Counted:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_hundred_withdrawals_of_the_same_money(patient_locks: None):
+def test_two_hundred_withdrawals_of_the_same_money():
     account = new_account(new_partner())
     deposit(account, 1_000)
     counted = Counted()
@@ -365,9 +365,7 @@ def test_two_hundred_withdrawals_of_the_same_money(patient_locks: None):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_who_closes_an_account_and_who_pays_in_come_one_after_the_other(
-    patient_locks: None,
-):
+def test_who_closes_an_account_and_who_pays_in_come_one_after_the_other():
     partner = new_partner()
     accounts = [new_account(partner) for _ in range(20)]
     booked: list[Any] = []
@@ -390,7 +388,7 @@ def test_who_closes_an_account_and_who_pays_in_come_one_after_the_other(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_withdrawal_is_paid_once_by_all_who_book_its_line(patient_locks: None):
+def test_a_withdrawal_is_paid_once_by_all_who_book_its_line():
     account = new_account(new_partner())
     deposit(account, 1_000)
     withdrawal = request_withdrawal(account, 600, "W", account.partner.login)

@@ -541,7 +541,7 @@ def test_articles_are_drafts_then_scheduled_then_published(staff):
         Article.objects.filter(pk=key).update(title=f"It is {state}", published_at=at)
     for state in states:
         found = staff.get(page(Article, "changelist"), {"q": f'"It is {state}"'})
-        assert f'<td class="field-state">{state}</td>' in found.content.decode()
+        assert f'<strong class="state {state}">' in found.content.decode()
         assert listed(found) == 1
 
 

@@ -145,7 +145,7 @@ def test_a_walk_gives_each_entry_once(
 
 @pytest.mark.django_db(transaction=True)
 def test_a_walk_misses_nothing_while_others_write(
-    patient_locks, world: World, partner: Ask, unlimited_budgets
+    world: World, partner: Ask, unlimited_budgets
 ):
     token = world.public_token.pk
     [account] = ledger.holder_accounts(user.pk for user in people(1)).values()

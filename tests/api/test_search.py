@@ -286,7 +286,7 @@ def test_terms_follow_every_change(world: World, stranger: Ask):
 
 
 def test_changes_that_race_leave_the_terms_that_follow_from_them(
-    transactional_db: None, patient_locks: None
+    transactional_db: None,
 ):
     with transaction.atomic():
         world = new_world()

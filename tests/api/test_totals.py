@@ -37,10 +37,7 @@ from tests.marketdata.trading.trading import (
 from tests.owner import as_owner
 from tests.threads import in_threads
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("patient_locks"),
-]
+pytestmark = pytest.mark.django_db(transaction=True)
 TOTALS = """
 { accounts(first: 0) { totalCount } orders(first: 0) { totalCount }
   events(first: 0) { totalCount } }

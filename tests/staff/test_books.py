@@ -127,7 +127,7 @@ def test_sessions_say_how_they_are(world: World, staff):
     rows = staff.get("/admin/marketdata/fixsession/").context["cl"].result_list
     page = staff.get("/admin/marketdata/fixsession/").content.decode()
     assert len(rows) == 4
-    found = [page.index(f'field-health">{word}<') for word in (
+    found = [page.index(f'">{word}</strong>') for word in (
         "connected", "silent", "not connected", "switched off"
     )]  # fmt: skip
     assert found == sorted(found)

@@ -131,7 +131,7 @@ def test_an_empty_list_says_what_fills_it(world: World, staff):
     key, _ = approved_key(world.partner, ["issuers:read"])
     endpoint_of(key)
     page = staff.get("/admin/partnerapi/webhookendpoint/").text
-    assert 'field-state">On<' in page
+    assert '<strong class="state on">On<' in page
     searched = staff.get("/admin/partnerapi/webhookendpoint/?q=nothing").text
     assert 'No webhook endpoint fits. <a href="?">Show all</a>' in searched
 

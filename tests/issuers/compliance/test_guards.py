@@ -317,7 +317,7 @@ def test_an_entry_that_broke_a_rule_is_told_for_good(listed: Listed):
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("patient_locks", "alone")
+@pytest.mark.usefixtures("alone")
 def test_nothing_of_a_holder_is_written_after_its_freeze():
     listed = Listed(empty_token(new_issuer(), "FRZ", timezone.now()))
     token, a, b = listed.token.pk, listed.a, listed.b
