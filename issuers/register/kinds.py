@@ -56,7 +56,7 @@ class EntryKind(StrEnum):
         {MADE}, {TREASURY, HOLDER}, Judged.RECEIVER, ApprovalKind.MINT,
     )  # fmt: skip
     ALLOCATE = (
-        "ALLOCATE", "Allocate", "Units move from the treasury to a holder.",
+        "ALLOCATE", "Allocation", "Units move from the treasury to a holder.",
         {TREASURY}, {HOLDER}, Judged.RECEIVER, ApprovalKind.TRANSFER,
     )  # fmt: skip
     TRANSFER = (

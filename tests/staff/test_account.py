@@ -94,7 +94,7 @@ def test_one_timeline_has_status_entries_lines_and_profile(
             for row, _ in found
             if row.source == "entry"
         ]
-        assert told == [("Transfer", -300, 0), ("Allocate", 300, 300)] + told[2:]
+        assert told == [("Transfer", -300, 0), ("Allocation", 300, 300)] + told[2:]
         assert "Seen in person" in staff.get(path).content.decode()
         assert not [row for row, _ in found if "— → —" in row.change]
         for _, link in found:
