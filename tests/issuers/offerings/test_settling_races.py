@@ -15,7 +15,7 @@ from issuers.offerings import deciding
 from issuers.offerings.models import Offering, Subscription
 from issuers.offerings.verification import INVARIANTS
 from issuers.register.models import LedgerTransaction
-from partnerapi.core.database import rows_of, value_of
+from partnerapi.core.database import execute, rows_of, value_of
 from partnerapi.core.invariants import check_invariants
 from partnerapi.sandbox.data.approvals import file_and_approve
 from tests.accounts.money import deposit, head_of
@@ -134,7 +134,8 @@ def test_a_settlement_that_ends_at_any_statement_is_whole_or_nothing():
 
 @contextmanager
 def stopping() -> Iterator[Callable[[int], None]]:
-    """Makes a session wait before its n-th statement that writes, until it is ended.
+    """Makes an acting session wait before its n-th statement that writes, until it is
+    ended; others do not count.
 
     Statements within functions count, and those of the commit.
     """
@@ -161,7 +162,8 @@ def stopping() -> Iterator[Callable[[int], None]]:
 STOP = """
     CREATE FUNCTION tests.stop() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
     AS $$ BEGIN
-        IF nextval('tests.writes') = 0 THEN
+        IF current_setting('tests.acts', TRUE) = 'yes' AND nextval('tests.writes') = 0
+        THEN
             PERFORM pg_advisory_xact_lock(hashtext('writes'));
         END IF;
         RETURN NULL;
@@ -216,8 +218,13 @@ def ended_at_each_write(act: Callable[[], bool], stop_at: Callable[[int], None])
 
 def happens(act: Callable[[], bool]) -> bool:
     """Whether an act happens whole; its session is ended where it waits."""
+
+    def acts() -> bool:
+        execute("SET tests.acts = 'yes'")
+        return act()
+
     with ThreadPoolExecutor(1) as pool:
-        acting = pool.submit(act)
+        acting = pool.submit(acts)
         until(lambda: acting.done() or rows_of(END))
         return acting.result()
 
