@@ -162,9 +162,10 @@ def stopping() -> Iterator[Callable[[int], None]]:
 STOP = """
     CREATE FUNCTION tests.stop() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
     AS $$ BEGIN
-        IF current_setting('tests.acts', TRUE) = 'yes' AND nextval('tests.writes') = 0
-        THEN
-            PERFORM pg_advisory_xact_lock(hashtext('writes'));
+        IF current_setting('tests.acts', TRUE) = 'yes' THEN
+            IF nextval('tests.writes') = 0 THEN
+                PERFORM pg_advisory_xact_lock(hashtext('writes'));
+            END IF;
         END IF;
         RETURN NULL;
     END $$
@@ -182,6 +183,7 @@ WATCH = """
 """
 END = """
     SELECT pg_terminate_backend(l.pid) FROM pg_locks l
+    JOIN pg_database d ON d.oid = l.database AND d.datname = current_database()
     WHERE l.locktype = 'advisory' AND NOT l.granted AND l.pid <> pg_backend_pid()
         AND l.objid::bigint = hashtext('writes')::bigint & 4294967295
 """
