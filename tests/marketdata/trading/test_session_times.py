@@ -355,8 +355,9 @@ def test_a_session_follows_as_many_holidays_as_there_may_be(db: None):
     days = [*weekdays]
     session = Session(time(9), time(17), True, frozenset(days))
     at = datetime(2027, 1, 3, tzinfo=UTC)
+    arguments = [time(9), time(17), True, days, at]
     with as_owner(), connection.cursor() as cursor:
-        cursor.execute(SESSION, [time(9), time(17), True, days, at])
+        cursor.execute(SESSION, arguments)
         [(opening, closing, is_open)] = cursor.fetchall()
     assert opening == session.next_open(at)
     assert closing == session.next_close(at)
