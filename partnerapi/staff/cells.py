@@ -35,10 +35,11 @@ TURNED = {
 
 
 @register.filter
-def cut(cell: str) -> str:
-    """A rendered cell whose text takes two lines at most; its title has all of it.
+def drawn(cell: str) -> str:
+    """A rendered cell: a state has its colour, and other text two lines at most.
 
-    What is written from right to left does not turn the text beside it around.
+    The title has all of what is cut. What is written from right to left does not turn
+    the text beside it around.
     """
     found = CELL.fullmatch(cell.strip())
     if found is None or "<input" in cell:

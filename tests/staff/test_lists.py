@@ -15,7 +15,7 @@ from partnerapi.core import backoffice
 from partnerapi.core.backoffice import BoundedPaginator
 from partnerapi.core.money import euros
 from partnerapi.sandbox.data.approvals import approved_key
-from partnerapi.staff.cells import cut
+from partnerapi.staff.cells import drawn
 from tests.api.test_reading_writes_nothing import endpoint_of
 from tests.approved import desk
 from tests.characters import World
@@ -188,12 +188,12 @@ def test_a_name_turns_nothing_around(world: World, staff):
 
 def test_cells_are_cut_without_harm():
     plain = '<td class="field-x">short</td>'
-    assert cut(plain) == plain
+    assert drawn(plain) == plain
     box = f'<td class="action-checkbox"><input type="checkbox" value="{9**30}"></td>'
-    assert cut(box) == box
+    assert drawn(box) == box
     said = "&lt;b&gt; &quot;Tom &amp; Jerry&quot; &amp; Co"
     link = f'<a href="/x?a=1&amp;b=2">{said}</a>'
-    assert cut(f'<th class="a">{link}</th>') == (
+    assert drawn(f'<th class="a">{link}</th>') == (
         f'<th class="a" title="{said}"><bdi class="cut">{link}</bdi></th>'
     )
 
@@ -213,7 +213,7 @@ def test_cells_are_cut_without_harm():
 def test_a_state_in_a_list_has_its_colour(column: str, label: str, state: str | None):
     cell = f'<td class="field-{column}">{label}</td>'
     said = f'<strong class="state {state}">{label}</strong>' if state else label
-    assert cut(cell) == f'<td class="field-{column}">{said}</td>'
+    assert drawn(cell) == f'<td class="field-{column}">{said}</td>'
 
 
 def test_forms_of_new_rows_show_no_python(staff):
